@@ -1,0 +1,73 @@
+package layers
+
+// The layers of trainyard, from the top down. Everything that says what may
+// import what is in this file: the test reads it, and so does the linter,
+// whose depguard rules in .golangci.yml are written from it
+// (go test ./test/layers -update).
+//
+// The order is the order of a run: the command line turns words into values,
+// the workflow tells the story with them, each domain package knows one thing
+// about the world, and the ground is what all of them stand on. Values travel
+// between domain packages through the workflow, never by one importing
+// another; that keeps each of them readable, and testable, alone.
+var layers = []layer{
+	{
+		name:     "command",
+		packages: []string{"cmd/trainyard"},
+		imports:  []string{"cli"},
+		why:      "main is a doorway: signals, one Run, the exit code",
+	},
+	{
+		name:     "cli",
+		packages: []string{"internal/cli"},
+		imports:  []string{"workflow", "domain", "library", "ground"},
+		why:      "the only place that knows flags, the environment and exit codes",
+	},
+	{
+		name:     "workflow",
+		packages: []string{"internal/workflow"},
+		imports:  []string{"domain", "library", "ground"},
+		why:      "ordered steps over the domain packages; it takes values, never flags",
+	},
+	{
+		name: "domain",
+		packages: []string{
+			"internal/config",
+			"internal/evidence",
+			"internal/pack",
+			"internal/pyenv",
+			"internal/rayjob",
+			"internal/runs",
+			"internal/target",
+		},
+		imports: []string{"library", "ground"},
+		why:     "one concern each; the workflow passes values from one to another",
+	},
+	{
+		name:         "library",
+		packages:     []string{"fabric", "nccllog", "train"},
+		standardOnly: true,
+		why:          "others import these: the standard library is all they may cost",
+	},
+	{
+		name:     "ground",
+		packages: []string{"internal/fault", "internal/process", "internal/ui", "internal/wait"},
+		why:      "everything stands on these, so they stand on nothing of ours",
+	},
+}
+
+// sideways lists the imports between packages of one layer, each with its
+// reason. A new line here is a decision about the design: argue it in the
+// commit.
+var sideways = []edge{
+	{"fabric", "nccllog", "a verdict is a judgement of what nccllog read"},
+	{"internal/target", "internal/target", "each target is a folder below the interface that they share"},
+}
+
+// outside lists what is not part of the program: it may import any package,
+// and no package may import it.
+var outside = []string{"bench", "examples", "test"}
+
+// vague lists package names that say nothing about what is inside, so that
+// everything ends up there.
+var vague = []string{"base", "common", "helper", "helpers", "misc", "shared", "util", "utils"}
