@@ -1,0 +1,136 @@
+# Everything that people and CI run. It needs GNU make, Go and a Python from
+# 3.10 to 3.13; what else it uses it installs into this folder, at the versions
+# pinned in tools/ and train/requirements-dev.lock.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # the steps of check and test run in the order they are written
+# Python that may not keep bytecode imports Ray and PyTorch in twice the time.
+unexport PYTHONDONTWRITEBYTECODE
+
+FUZZTIME ?= 20s
+# The first Python on this machine that runs, has the right version and can
+# make virtual environments; PYTHON=... on the command line chooses another.
+PYTHON = $(shell for p in python3.12 python3.11 python3.13 python3.10 python3; do \
+	$$p -c 'import ensurepip, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
+	2>/dev/null && echo $$p && break; done)
+
+module  := github.com/trainyard/trainyard
+# Empty outside a git checkout: the program then reads Go's own build information.
+version := $(shell git describe --tags --always --dirty 2>/dev/null)
+shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
+
+# The packages whose tests hold, and with -update write, generated files.
+generated := ./internal/config ./test/layers
+
+# What is installed is stamped with a checksum of the file that pins it, and
+# is brought up to date when that file, not its date, changes.
+pinned_by = $(firstword $(shell cat $(1) 2>/dev/null | cksum))
+go_tools := tools/bin/.$(call pinned_by,tools/go.sum)-$(shell go env GOVERSION)
+py_locks := internal/pyenv/bootstrap.lock tools/requirements.txt
+py_tools := tools/.uv/.$(call pinned_by,$(py_locks))
+venv     := .venv/.$(call pinned_by,train/requirements-dev.lock)
+
+##@ Use
+
+.PHONY: help
+help: ## show this help
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/trainyard, one static file
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(version),-X $(module)/internal/cli.version=$(version))" \
+		-o bin/trainyard ./cmd/trainyard
+
+.PHONY: demo
+demo: build ## train a small language model on this machine
+	bin/trainyard train
+
+##@ Develop
+
+.PHONY: check
+check: check-go check-docs check-python check-shell ## format, vet, lint, types, generated files
+
+.PHONY: test
+test: test-go test-python test-e2e ## all tests: Go, Python, the binary with a real Ray
+
+.PHONY: fmt
+fmt: $(go_tools) $(venv) ## format Go and Python
+	tools/bin/golangci-lint fmt
+	cd train && ../.venv/bin/ruff format . && ../.venv/bin/ruff check --fix .
+
+.PHONY: generate
+generate: ## write docs and linter rules from the code again
+	go test $(generated) -update
+
+.PHONY: fuzz
+fuzz: ## run every fuzz test for FUZZTIME (20s)
+	@grep -rE --include='*_test.go' --exclude-dir='.*' '^func Fuzz' . | \
+	sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*|\1 \2|' | while read -r package name; do \
+		echo "$$package $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## measure: start-up of the binary, then Go benchmarks
+	go run ./bench/startup
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean: ## remove what was built; keep the tools
+	rm -rf bin dist .mypy_cache .ruff_cache .pytest_cache train/.mypy_cache train/.ruff_cache train/.pytest_cache
+
+.PHONY: distclean
+distclean: clean ## remove the tools and the Python environment too
+	rm -rf tools/bin tools/.uv .venv
+
+# Parts of check and test; each may be run alone.
+
+.PHONY: check-go check-docs check-python check-shell test-go test-python test-e2e
+check-go: $(go_tools)
+	go vet ./...
+	tools/bin/golangci-lint fmt --diff
+	tools/bin/golangci-lint run
+
+# Pages and rules that are written from the code are golden files of tests.
+check-docs:
+	go test $(generated)
+
+check-python: $(venv)
+	cd train && ../.venv/bin/ruff format --check . && ../.venv/bin/ruff check . && ../.venv/bin/mypy --strict .
+
+check-shell: $(py_tools)
+	tools/.uv/bin/shellcheck $(shell_scripts)
+
+test-go:
+	go test -count=1 $$(go list ./... | grep -v /test/e2e)
+
+test-python: $(venv)
+	cd train && ../.venv/bin/python -m pytest
+
+# The one place for what needs a real Ray: start a cluster, keep it for all of
+# these tests by TRAINYARD_TEST_RAY_ADDRESS and TRAINYARD_TEST_RAY_TOKEN, end it.
+test-e2e: build
+	go test -count=1 -timeout 20m ./test/e2e/...
+
+# Installed once, rebuilt when what pins them changes.
+
+$(go_tools):
+	@echo 'building the linter (a few minutes, once)'
+	rm -rf tools/bin
+	cd tools && GOBIN=$(CURDIR)/tools/bin go install tool
+	touch $@
+
+$(py_tools):
+	@test -n '$(PYTHON)' || { echo 'no Python 3.10 to 3.13 with venv found; set PYTHON=/path/to/python'; exit 1; }
+	rm -rf tools/.uv
+	$(PYTHON) -m venv tools/.uv
+	tools/.uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(addprefix -r ,$(py_locks))
+	touch $@
+
+$(venv): $(py_tools)
+	test -x .venv/bin/python || tools/.uv/bin/uv venv --clear --python $(PYTHON) .venv
+	rm -f .venv/.[0-9]*
+	tools/.uv/bin/uv pip sync --python .venv/bin/python --require-hashes --compile-bytecode train/requirements-dev.lock
+	touch $@
