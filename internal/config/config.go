@@ -1,0 +1,174 @@
+// Package config merges what a run is asked to do: the run file
+// trainyard.yaml, the command line, the environment and the defaults, into one
+// typed [Config] that remembers where each value came from.
+//
+// One table, settings, is the truth about every setting. The loader, the
+// flags, the names in the environment, the listing of `trainyard config`, the
+// template of `trainyard init`, the JSON Schema and docs/run-file.md are all
+// made from it; a new setting is a field, a row and nothing else.
+//
+// The order is decided in one place, resolver.pick: a flag beats the
+// setting's own variable TRAINYARD_X, which beats the plain name X of the
+// reference example, which beats the file, which beats the default. The
+// package reads no environment and no flag by itself: callers pass both in.
+package config
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Version is the version of the run file that this trainyard reads.
+const Version = 1
+
+// TargetLocal is this machine, the only target so far.
+const TargetLocal = "local"
+
+// The transports that a run can be asked to prove, see [Verify].
+const (
+	ExpectAny    = "any"    // show what carried the job, demand nothing
+	ExpectEFA    = "efa"    // AWS's Elastic Fabric Adapter
+	ExpectRDMA   = "rdma"   // any RDMA transport: EFA, InfiniBand or RoCE
+	ExpectIB     = "ib"     // NCCL's IB transport: InfiniBand or RoCE
+	ExpectSocket = "socket" // NCCL's socket transport: TCP
+)
+
+// Config is a merged and valid configuration, made by [Load].
+type Config struct {
+	Version int     `json:"version" jsonschema:"required"`
+	Target  string  `json:"target"` // where the job runs
+	Python  Python  `json:"python"`
+	Cluster Cluster `json:"cluster"`
+	Job     Job     `json:"job"`
+	Train   Train   `json:"train"`
+	Verify  Verify  `json:"verify"`
+
+	origins map[string]Origin // by the Key of a Value
+}
+
+// Python says which Python runs the job.
+type Python struct {
+	Interpreter string `json:"interpreter"` // path; empty: trainyard makes an environment
+	TorchIndex  string `json:"torchIndex"`  // URL of a package index; empty: the locked PyTorch
+}
+
+// Cluster is the shape of the Ray cluster.
+type Cluster struct {
+	Nodes          int  `json:"nodes"`          // Ray worker nodes, without the head
+	WorkersPerNode int  `json:"workersPerNode"` // 0: one, or as many as there are GPUs
+	AsHosts        bool `json:"asHosts"`        // each node a host of its own to NCCL
+	Keep           bool `json:"keep"`           // leave the cluster for the next run
+}
+
+// Job is the user's program and what surrounds it.
+type Job struct {
+	Command        []string          `json:"command"` // empty: the built-in training
+	WorkingDir     string            `json:"workingDir"`
+	Env            map[string]string `json:"env"`
+	Pip            []string          `json:"pip"`
+	Timeout        time.Duration     `json:"timeout"` // 0: none
+	IncludeSecrets bool              `json:"includeSecrets"`
+}
+
+// Train is the built-in training. It means nothing where Job.Command is set.
+type Train struct {
+	Model        string  `json:"model"` // size preset
+	Steps        int     `json:"steps"`
+	SeqLen       int     `json:"seqLen"`       // tokens; 0: the preset's
+	BatchSize    int     `json:"batchSize"`    // sequences a worker and step; 0: the preset's
+	LearningRate float64 `json:"learningRate"` // 0: the preset's
+	NumWorkers   int     `json:"numWorkers"`   // 0: all that the cluster has
+	Seed         int     `json:"seed"`
+	Data         string  `json:"data"`
+	Resume       string  `json:"resume"`      // path of a checkpoint; empty: from the start
+	MaxFailures  int     `json:"maxFailures"` // restarts after a lost worker
+}
+
+// Verify says what must be proven about the transport.
+type Verify struct {
+	Expect string `json:"expect"` // one of the Expect constants
+}
+
+// Sources is everything a configuration is made from. Its zero value gives
+// the defaults.
+type Sources struct {
+	File     []byte                      // content of the run file; nil: there is none
+	FileName string                      // its name in messages and origins
+	Env      func(string) (string, bool) // looks a variable up; nil: there are none
+	Flags    *pflag.FlagSet              // parsed, with flags of AddFlags; may be nil
+	Command  []string                    // what followed "--" on the command line
+}
+
+// Value is one setting as it ended up. Lists and maps that hold something
+// give one Value for each of their elements.
+type Value struct {
+	Key    string // path in the run file: train.steps, job.pip[0], job.env.HF_HOME
+	Text   string // as a flag would take it
+	Origin Origin
+}
+
+// Values yields every setting with its origin, in the order of the run file.
+func (c *Config) Values() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		for i := range settings {
+			for _, v := range c.values(&settings[i]) {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *Config) values(s *setting) []Value {
+	one := func(key, text string) Value { return Value{key, text, c.Origin(key)} }
+	switch p := s.field(c).(type) {
+	case *[]string:
+		if len(*p) == 0 || s.whole {
+			return []Value{one(s.key, flow(*p))}
+		}
+		var all []Value
+		for i, text := range *p {
+			all = append(all, one(elementKey(s.key, i), text))
+		}
+		return all
+	case *map[string]string:
+		if len(*p) == 0 {
+			return []Value{one(s.key, "{}")}
+		}
+		var all []Value
+		for name, text := range sorted(*p) {
+			all = append(all, one(s.key+"."+name, text))
+		}
+		return all
+	default:
+		return []Value{one(s.key, format(p))}
+	}
+}
+
+// Origin says where the value with this key, as in [Value], came from.
+func (c *Config) Origin(key string) Origin { return c.origins[key] }
+
+// PlainValues returns the values that came from plain names of the
+// environment, such as STEPS. Such names may be set for other reasons, so a
+// command that used one should say so.
+func (c *Config) PlainValues() []Value {
+	return slices.DeleteFunc(slices.Collect(c.Values()), func(v Value) bool {
+		return v.Origin.Kind != FromPlainEnv
+	})
+}
+
+func elementKey(key string, index int) string {
+	return key + "[" + strconv.Itoa(index) + "]"
+}
+
+// section returns the first word of a setting's key.
+func section(key string) string {
+	name, _, _ := strings.Cut(key, ".")
+	return name
+}
