@@ -1,0 +1,215 @@
+package fabric
+
+import (
+	"strings"
+
+	"github.com/trainyard/trainyard/nccllog"
+)
+
+// reason is a cause and the lines that show it.
+type reason struct {
+	cause Cause
+	facts []nccllog.Fact
+}
+
+// explain says why a process uses what it uses, the decisive cause first. It
+// returns nothing for a process on a network that the expectation accepts.
+// Some causes leave no line, as NCCL_NET=Socket does; they are inferred from
+// what is absent, and only where the view of the process is without losses.
+func explain(p *process, expect Expectation) []reason {
+	if r, ok := explainFailure(p); ok {
+		return append([]reason{r}, explainPlugin(p)...)
+	}
+	switch t := p.choice(); {
+	case t == "", expect.Demands() && expect.Accepts(t):
+		return nil
+	case strings.HasPrefix(string(t), "libfabric-"):
+		return []reason{{ProviderNotEFA, []nccllog.Fact{p.Providers[len(p.Providers)-1].Fact}}}
+	case t == TransportSocket:
+		return explainSocket(p, expect)
+	case expect.Demands() && t != TransportUnknown:
+		return []reason{{OtherNetwork, nil}}
+	}
+	return nil
+}
+
+// choice is the network that the process was given, seen on its edges or, where
+// it has none, in its own words.
+func (p *process) choice() Transport {
+	if t := p.used(); t != TransportNone {
+		return t
+	}
+	if n := len(p.Networks); n > 0 {
+		return p.transport(p.Networks[n-1].Name)
+	}
+	return ""
+}
+
+// explainFailure tells of communicators that never came to be.
+func explainFailure(p *process) (reason, bool) {
+	if len(p.Comms) > 0 {
+		return reason{}, false
+	}
+	if s, ok := p.Step(nccllog.StepNone, ""); ok {
+		return reason{RequestedNetUnavailable, []nccllog.Fact{s.Fact}}, true
+	}
+	for _, e := range p.Events {
+		if e.Kind == nccllog.EventBootstrap {
+			r := reason{BootstrapFailed, []nccllog.Fact{e.Fact}}
+			if s, ok := p.Setting("NCCL_SOCKET_IFNAME"); ok {
+				r.facts = append(r.facts, s.Fact)
+			}
+			return r, true
+		}
+	}
+	return reason{}, false
+}
+
+func explainSocket(p *process, expect Expectation) []reason {
+	if expect == IB {
+		return withDefault(explainIB(p))
+	}
+	var all []reason
+	plugin := explainPlugin(p)
+	if r, ok := forcedSocket(p, plugin); ok {
+		all = append(all, r)
+	}
+	all = append(all, plugin...)
+	if expect != EFA {
+		all = append(all, explainIB(p)...)
+	}
+	return withDefault(all)
+}
+
+func withDefault(all []reason) []reason {
+	if len(all) == 0 {
+		return []reason{{UnexplainedFallback, nil}}
+	}
+	return all
+}
+
+// explainPlugin tells why the plugin did not provide the network.
+func explainPlugin(p *process) []reason {
+	if failed, ok := ofiFailure(p); ok {
+		return []reason{failed}
+	}
+	if disabled, ok := pluginDisabled(p); ok {
+		return []reason{disabled}
+	}
+	if _, ok := p.Step(nccllog.StepLoaded, ""); ok {
+		return nil
+	}
+	for _, known := range [...]struct {
+		step  nccllog.StepKind
+		cause Cause
+	}{
+		{nccllog.StepLoadError, PluginLoadFailed},
+		{nccllog.StepUnsupported, PluginTooOld},
+		{nccllog.StepSymbolMissing, PluginTooOld},
+		{nccllog.StepNotFound, PluginNotFound},
+	} {
+		if s, ok := p.Step(known.step, ""); ok {
+			return []reason{{known.cause, []nccllog.Fact{s.Fact}}}
+		}
+	}
+	return nil
+}
+
+// ofiFailure tells why the OFI plugin gave up. A probe that found no provider
+// is not a failure by itself: the plugin tries several ways.
+func ofiFailure(p *process) (reason, bool) {
+	var failed []nccllog.Fact
+	for _, s := range p.Steps {
+		if s.Kind == nccllog.StepInitFailed && !isInternal(s.Name) {
+			failed = append(failed, s.Fact)
+		}
+	}
+	if len(failed) == 0 {
+		return reason{}, false
+	}
+	if s, ok := p.Step(nccllog.StepNoGDR, ""); ok {
+		return reason{LibfabricWithoutCUDA, append([]nccllog.Fact{s.Fact}, failed...)}, true
+	}
+	if s, ok := p.Step(nccllog.StepNoProvider, ""); ok {
+		return reason{NoEFADevice, append([]nccllog.Fact{s.Fact}, failed...)}, true
+	}
+	return reason{PluginInitFailed, failed}, true
+}
+
+func isInternal(net string) bool { return net == "IB" || net == "Socket" }
+
+// pluginDisabled: NCCL_NET_PLUGIN=none, or empty since 2.27. Before 2.28.3 NCCL
+// looked for a library of that name.
+func pluginDisabled(p *process) (reason, bool) {
+	if s, ok := p.Setting("NCCL_NET_PLUGIN"); ok && (s.Value == "" || strings.EqualFold(s.Value, "none")) {
+		return reason{PluginDisabled, []nccllog.Fact{s.Fact}}, true
+	}
+	if s, ok := p.Step(nccllog.StepNotFound, ""); ok {
+		if strings.Contains(s.Text, "find: none") || strings.Contains(s.Text, "find:none") ||
+			strings.Contains(s.Text, "libnccl-net-none.so") {
+			return reason{PluginDisabled, []nccllog.Fact{s.Fact}}, true
+		}
+	}
+	return reason{}, false
+}
+
+// forcedSocket infers NCCL_NET=Socket, of which NCCL prints nothing. From 2.28.7
+// on a forced choice skips plugin and IB before they are initialised, while a
+// true fallback leaves traces of IB; before, a plugin that was initialised and
+// did not fail would have been taken.
+func forcedSocket(p *process, plugin []reason) (reason, bool) {
+	if s, ok := p.Step(nccllog.StepForced, ""); ok && strings.EqualFold(s.Name, "socket") {
+		return reason{NetForcedSocket, []nccllog.Fact{s.Fact}}, true
+	}
+	socket, ok := socketReady(p)
+	if !ok {
+		return reason{}, false
+	}
+	r := reason{NetForcedSocket, []nccllog.Fact{socket}}
+	if !p.Version.AtLeast(2, 28, 7) {
+		return r, p.Version.AtLeast(2, 13, 4) && len(plugin) == 0 && pluginReady(p)
+	}
+	failed := len(plugin) > 0 && (plugin[0].cause == NoEFADevice ||
+		plugin[0].cause == PluginInitFailed || plugin[0].cause == LibfabricWithoutCUDA)
+	return r, p.loss() == "" && !failed && !triedIB(p, socket.Line)
+}
+
+// socketReady is the line at which NCCL's sockets were set up as the network.
+func socketReady(p *process) (nccllog.Fact, bool) {
+	if s, ok := p.Step(nccllog.StepDevices, "Socket"); ok {
+		return s.Fact, true
+	}
+	s, ok := p.Step(nccllog.StepInitialized, "Socket")
+	return s.Fact, ok
+}
+
+// pluginReady: the OFI plugin was initialised and had a provider.
+func pluginReady(p *process) bool {
+	for _, s := range p.Steps {
+		if s.Kind == nccllog.StepInitialized && !isInternal(s.Name) {
+			return true
+		}
+	}
+	return len(p.Providers) > 0
+}
+
+// triedIB: NET/IB was asked before sockets were set up. Later lines come from
+// NCCL's other users of InfiniBand.
+func triedIB(p *process, before int64) bool {
+	for _, s := range p.Steps {
+		if s.Name == "IB" && s.Line < before {
+			return true
+		}
+	}
+	return false
+}
+
+func explainIB(p *process) []reason {
+	if s, ok := p.Setting("NCCL_IB_DISABLE"); ok && s.Value != "0" {
+		return []reason{{IBDisabled, []nccllog.Fact{s.Fact}}}
+	}
+	if s, ok := p.Step(nccllog.StepNoDevice, "IB"); ok {
+		return []reason{{NoIBDevice, []nccllog.Fact{s.Fact}}}
+	}
+	return nil
+}

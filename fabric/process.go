@@ -1,0 +1,244 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trainyard/trainyard/nccllog"
+)
+
+// process is one process of the job, seen through the file that says most of it.
+type process struct {
+	*nccllog.Process
+	log LogFile
+}
+
+// collect lists the processes of all logs, each once: what a worker writes to
+// its own file appears in the driver's log again.
+func collect(logs []LogFile) []*process {
+	var all []*process
+	for _, log := range logs {
+		for _, p := range log.Processes {
+			next := &process{Process: p, log: log}
+			at := slices.IndexFunc(all, func(o *process) bool { return o.same(next) })
+			switch {
+			case at < 0:
+				all = append(all, next)
+			case next.better(all[at]):
+				all[at] = next
+			}
+		}
+	}
+	return all
+}
+
+// same tells whether two views show one process. Host names and pids repeat
+// across containers; a communicator in which the rank is the same decides.
+func (p *process) same(o *process) bool {
+	if p.Host != o.Host || p.PID != o.PID {
+		return false
+	}
+	if p.log.Log == o.log.Log {
+		return false
+	}
+	if len(p.Comms) == 0 || len(o.Comms) == 0 {
+		return p.log.Node == o.log.Node || p.log.Node == "" || o.log.Node == ""
+	}
+	for _, a := range p.Comms {
+		for _, b := range o.Comms {
+			if a.ID == b.ID && a.Rank == b.Rank && a.NRanks == b.NRanks && a.Ptr == b.Ptr {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// better prefers the view without losses, then the one that shows more.
+func (p *process) better(o *process) bool {
+	if len(p.Comms) != len(o.Comms) {
+		return len(p.Comms) > len(o.Comms)
+	}
+	if (p.loss() == "") != (o.loss() == "") {
+		return p.loss() == ""
+	}
+	if len(p.Edges) != len(o.Edges) {
+		return len(p.Edges) > len(o.Edges)
+	}
+	return p.Info > o.Info
+}
+
+// loss says what makes the view incomplete, if anything does.
+func (p *process) loss() Cause {
+	switch {
+	case p.log.Truncated, p.log.Cut.Count > 0, p.log.Dropped > 0:
+		return LogTruncated
+	case p.log.Repeated.Count > 0:
+		return LogsDeduplicated
+	case p.log.Unparsed.Count > 0:
+		return EdgesUnreadable
+	}
+	return ""
+}
+
+// transport tells what a network of that name is in this process. Libfabric is
+// whatever its provider is, and unknown where the provider is or is not clear.
+func (p *process) transport(net string) Transport {
+	switch name := strings.ToLower(net); {
+	case name == "socket", name == "fastsocket":
+		return TransportSocket
+	case name == "ib", strings.HasPrefix(name, "ibext"):
+		return TransportIB
+	case name == "libfabric", name == "aws libfabric", name == "ofi":
+		return p.provider()
+	default:
+		return Transport("net-" + name)
+	}
+}
+
+// isNetwork tells whether the name is one that NCCL's own networks and the OFI
+// plugin have. "Using network" may be cut in the middle of the word, so an
+// unknown name there says nothing; on an edge it is followed by the device.
+func isNetwork(net string) bool {
+	switch name := strings.ToLower(net); name {
+	case "socket", "ib", "libfabric", "aws libfabric", "ofi":
+		return true
+	default:
+		return strings.HasPrefix(name, "ibext")
+	}
+}
+
+// provider needs a whole line, or the whole name of a provider that is known:
+// half of one must not count as another.
+func (p *process) provider() Transport {
+	if len(p.Providers) == 0 {
+		return TransportUnknown
+	}
+	last := p.Providers[len(p.Providers)-1].Base()
+	for _, other := range p.Providers {
+		if other.Base() != last || other.NICs == 0 && !slices.Contains(providers(), last) {
+			return TransportUnknown
+		}
+	}
+	if last == "efa" {
+		return TransportEFA
+	}
+	return libfabric(last)
+}
+
+func providers() []string {
+	return []string{"efa", "tcp", "sockets", "udp", "verbs", "psm2", "psm3", "opx", "cxi", "gni", "shm"}
+}
+
+// netEdges are the edges over a network.
+func (p *process) netEdges() []*nccllog.Edge {
+	var edges []*nccllog.Edge
+	for _, e := range p.Edges {
+		if e.Transport == nccllog.NET {
+			edges = append(edges, e)
+		}
+	}
+	return edges
+}
+
+// used is the transport of the process's edges over a network.
+func (p *process) used() Transport {
+	var seen transports
+	for _, e := range p.netEdges() {
+		seen.add(p.transport(e.Net))
+	}
+	return seen.one(TransportNone)
+}
+
+// transports is a small set.
+type transports []Transport
+
+func (s *transports) add(t Transport) {
+	if !slices.Contains(*s, t) {
+		*s = append(*s, t)
+	}
+}
+
+// known leaves out what could be anything.
+func (s transports) known() transports {
+	return slices.DeleteFunc(slices.Clone(s), func(t Transport) bool { return t == TransportUnknown })
+}
+
+// differ tells whether ranks that use the set cannot talk to each other. What
+// is not known of Libfabric is its provider: it still is not NCCL's sockets.
+func (s transports) differ() bool {
+	if len(s.known()) > 1 {
+		return true
+	}
+	return slices.Contains(s, TransportUnknown) && slices.ContainsFunc(s, func(t Transport) bool {
+		return t != TransportUnknown && t != TransportEFA && !strings.HasPrefix(string(t), "libfabric-")
+	})
+}
+
+// one names the set: its only member, mixed for several, otherwise none.
+func (s transports) one(none Transport) Transport {
+	switch known := s.known(); {
+	case len(known) > 1:
+		return TransportMixed
+	case len(s) == 0:
+		return none
+	case len(known) < len(s):
+		return TransportUnknown
+	default:
+		return known[0]
+	}
+}
+
+// rank is the process's rank in its largest communicator.
+func (p *process) rank() int {
+	rank, size := -1, 0
+	for _, c := range p.Comms {
+		if c.NRanks > size {
+			rank, size = c.Rank, c.NRanks
+		}
+	}
+	return rank
+}
+
+// label names the process for people.
+func (p *process) label() string {
+	name := p.log.Node
+	if name == "" {
+		name = p.Host
+	}
+	if r := p.rank(); r >= 0 {
+		return fmt.Sprintf("rank %d on %s", r, name)
+	}
+	return fmt.Sprintf("process %d on %s", p.PID, name)
+}
+
+// row is the process's part of a verdict.
+func (p *process) row(expect Expectation) Process {
+	row := Process{
+		Node: p.log.Node, Host: p.Host, PID: p.PID, Rank: p.rank(), File: p.log.Source,
+		Networks: []string{}, Transport: p.used(), Causes: []Cause{},
+	}
+	if v := p.Version; v.Seen() {
+		row.NCCL = fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
+	}
+	for _, n := range p.Networks {
+		row.Networks = append(row.Networks, n.Name)
+	}
+	if n := len(p.Providers); n > 0 {
+		row.Provider, row.NICs = p.Providers[n-1].Name, p.Providers[n-1].NICs
+	}
+	devices := map[int]bool{}
+	for _, e := range p.netEdges() {
+		row.NetEdges++
+		devices[e.Device] = true
+		if e.GDR {
+			row.GDREdges++
+		}
+	}
+	row.Devices = len(devices)
+	for _, why := range explain(p, expect) {
+		row.Causes = append(row.Causes, why.cause)
+	}
+	return row
+}

@@ -1,0 +1,91 @@
+package nccllog
+
+import "bytes"
+
+// Base returns the provider below its layers: verbs for "verbs;ofi_rxm".
+func (p Provider) Base() string {
+	base, _, _ := bytes.Cut([]byte(p.Name), []byte{';'})
+	return string(base)
+}
+
+// ofi takes the lines of the AWS OFI plugin. Its tuner and its GIN part print
+// under the same name and say nothing of the network.
+func (ps *process) ofi(r record) bool {
+	m, ok := bytes.CutPrefix(r.msg, []byte("NET/OFI "))
+	if !ok {
+		return false
+	}
+	if hasPrefix(m, "gin: ") || hasPrefix(m, "GIN ") || hasPrefix(m, "Tuner ") {
+		return true
+	}
+	return ps.ofiProvider(r, m) || ps.ofiValue(r, m) || ps.ofiStep(r, m)
+}
+
+// ofiProvider reads "Selected provider is efa, fabric is efa-direct (found 4 nics)"
+// and the shorter forms before plugin 1.14.
+func (ps *process) ofiProvider(r record, m []byte) bool {
+	rest, ok := bytes.CutPrefix(m, []byte("Selected provider is "))
+	if !ok {
+		rest, ok = bytes.CutPrefix(m, []byte("Selected Provider is "))
+	}
+	if !ok {
+		return false
+	}
+	p := Provider{Fact: r.fact()}
+	if head, found, ok := bytes.Cut(rest, []byte(" (found ")); ok {
+		s := scanner{found}
+		p.NICs, _ = s.number()
+		rest = head
+	}
+	name, fabric, _ := bytes.Cut(rest, []byte(", fabric is "))
+	p.Name, p.Fabric = shorten(name), shorten(fabric)
+	for _, seen := range ps.Providers {
+		if seen.Name == p.Name && seen.Fabric == p.Fabric && seen.NICs == p.NICs {
+			return true
+		}
+	}
+	ps.Providers = keep(ps, ps.Providers, p)
+	return true
+}
+
+func (ps *process) ofiValue(r record, m []byte) bool {
+	for _, form := range [...]struct {
+		before string
+		value  *Value
+	}{
+		{"Initializing aws-ofi-nccl ", &ps.OFIVersion},
+		{"Using aws-ofi-nccl ", &ps.OFIVersion},
+		{"Using Libfabric version ", &ps.Libfabric},
+		{"Plugin selected platform: ", &ps.Platform},
+		{"Using transport protocol ", &ps.Protocol},
+	} {
+		if rest, ok := bytes.CutPrefix(m, []byte(form.before)); ok {
+			if word := firstWord(rest); form.value.Name != string(word) {
+				*form.value = Value{Name: shorten(word), Fact: r.fact()}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func (ps *process) ofiStep(r record, m []byte) bool {
+	switch {
+	case hasPrefix(m, "No eligible providers were found"),
+		hasPrefix(m, "OFI fi_getinfo() call failed: No data available"),
+		hasPrefix(m, "Couldn't find any optimal provider"),
+		hasPrefix(m, "Only EFA provider is supported"):
+		ps.step(r, StepNoProvider, []byte("Libfabric"))
+	case hasPrefix(m, "GDR disabled on GDR-supported instance type"),
+		hasPrefix(m, "GDR support reported to NCCL but"),
+		hasPrefix(m, "FI_OPT_EFA_EMULATED_WRITE is true"),
+		hasPrefix(m, "Creating new endpoint for domain"):
+		ps.step(r, StepNoGDR, []byte("Libfabric"))
+	case hasPrefix(m, "aws-ofi-nccl initialization failed"),
+		hasPrefix(m, "Initializing plugin failed"):
+		ps.step(r, StepInitFailed, []byte("Libfabric"))
+	default:
+		return false
+	}
+	return true
+}

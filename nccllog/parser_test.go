@@ -1,0 +1,319 @@
+package nccllog_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/trainyard/trainyard/nccllog"
+)
+
+func parse(pieces ...string) *nccllog.Log {
+	p := nccllog.NewParser("test.log")
+	for _, piece := range pieces {
+		p.Write([]byte(piece))
+	}
+	p.Close()
+	return p.Log()
+}
+
+// one parses messages of a single process.
+func one(t *testing.T, messages ...string) *nccllog.Process {
+	t.Helper()
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString("h:1:2 [0] NCCL INFO " + m + "\n")
+	}
+	log := parse(b.String())
+	if len(log.Processes) != 1 {
+		t.Fatalf("%d processes", len(log.Processes))
+	}
+	return log.Processes[0]
+}
+
+func load(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestPrefixes(t *testing.T) {
+	const msg = "Using network Socket"
+	tests := []struct {
+		name, line string
+		host       string
+		pid        int
+	}{
+		{"plain", "vm:599:600 [0] NCCL INFO " + msg, "vm", 599},
+		{"time stamp", "[2026-11-29 20:55:48] vm:2363:2363 [0] NCCL INFO " + msg, "vm", 2363},
+		{"time stamp of another form", "20:55:48.123 vm:2363:2363 [0] NCCL INFO " + msg, "vm", 2363},
+		{"file and line", "vm:1324:1324 [0] bootstrap.cc:114 NCCL WARN " + msg, "vm", 1324},
+		{"function with blanks", "[2026-11-29 21:14:44] vm:9460:9460 [0] int nccl_net_ofi_create_plugin(nccl_net_ofi_plugin_t**):294 NCCL WARN " + msg, "vm", 9460},
+		{"file, line and function", "vm:7:7 [3] net.cc:12 (init) NCCL WARN " + msg, "vm", 7},
+		{"ray", "(RayTrainWorker pid=3360) vm:3360:3706 [0] NCCL INFO " + msg, "vm", 3360},
+		{"ray in colour", "\x1b[36m(RayTrainWorker pid=3360, ip=10.0.0.7)\x1b[0m vm:3360:3706 [0] NCCL INFO " + msg, "vm", 3360},
+		{"ray with parentheses in the name", "(Actor(index=2) pid=5, ip=10.0.0.7) vm:5:6 [0] NCCL INFO " + msg, "vm", 5},
+		{"mpirun", "[1,30]<stdout>:host:27:569 [6] NCCL INFO " + msg, "host", 27},
+		{"torchrun", "[default3]:host:27:569 [6] NCCL INFO " + msg, "host", 27},
+		{"srun", "3: host:27:569 [6] NCCL INFO " + msg, "host", 27},
+		{"kubectl", "[pod/train-0/worker] train-0:27:569 [6] NCCL INFO " + msg, "train-0", 27},
+		{"behind a progress bar", " 12%|##   | 3/25\rvm:1:1 [0] NCCL INFO " + msg, "vm", 1},
+		{"windows line end", "vm:1:1 [0] NCCL INFO " + msg + "\r", "vm", 1},
+		{"no device", "vm:1:1 NCCL INFO " + msg, "vm", 1},
+		{"no host", "[0] NCCL INFO " + msg, "", 0},
+		{"ray without host", "(RayTrainWorker pid=3360) [0] NCCL INFO " + msg, "", 3360},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			log := parse(tt.line + "\n")
+			if len(log.Processes) != 1 {
+				t.Fatalf("%d processes", len(log.Processes))
+			}
+			p := log.Processes[0]
+			if p.Host != tt.host || p.PID != tt.pid {
+				t.Errorf("process %s:%d, want %s:%d", p.Host, p.PID, tt.host, tt.pid)
+			}
+			if len(p.Networks) != 1 || p.Networks[0].Name != "Socket" {
+				t.Errorf("networks %+v", p.Networks)
+			}
+		})
+	}
+}
+
+func TestEdges(t *testing.T) {
+	type edge = nccllog.Edge
+	tests := []struct {
+		line string
+		want edge
+	}{
+		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Socket/0", edge{From: 1, Direction: "receive", Transport: "NET", Net: "Socket", Proxy: -1}},
+		{"Channel 03/1 : 12[4] -> 7[3] [send] via NET/Libfabric/2(5)/GDRDMA(PCI)/Shared", edge{Channel: 3, Conn: 1, From: 12, To: 7, Direction: "send", Transport: "NET", Net: "Libfabric", Device: 2, Proxy: 5, GDR: true, Shared: true}},
+		{"Channel 00/0 : 1[a01d0] -> 2[a01d0] [send] via NET/AWS Libfabric/0/GDRDMA", edge{From: 1, To: 2, Direction: "send", Transport: "NET", Net: "AWS Libfabric", Proxy: -1, GDR: true}},
+		{"Channel 01 : 0[1b0] -> 1[1c0] [receive] via NET/IB/1/Shared", edge{Channel: 1, To: 1, Direction: "receive", Transport: "NET", Net: "IB", Device: 1, Proxy: -1, Shared: true}},
+		{"Ring 00 : 1 -> 0 [receive] via NET/Socket/0", edge{From: 1, Direction: "receive", Transport: "NET", Net: "Socket", Proxy: -1}},
+		{"Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read", edge{To: 1, Transport: "P2P", Net: "CUMEM/read", Proxy: -1}},
+		{"Channel 00 : 0[0] -> 1[1] via SHM/direct/direct", edge{To: 1, Transport: "SHM", Net: "direct/direct", Proxy: -1}},
+		{"Channel 00 : 0[1b0] -> 1[1c0] via direct shared memory", edge{To: 1, Transport: "SHM", Net: "direct", Proxy: -1}},
+		{"Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0 comm 0x55 nRanks 02", edge{To: 1, Direction: "send", Transport: "NET", Net: "IB", Proxy: -1}},
+		{"Channel 00/0 : 0[0] -> 1[1] [send] via NET/IBext_v8/1(6)/GDRDMA", edge{To: 1, Direction: "send", Transport: "NET", Net: "IBext_v8", Device: 1, Proxy: 6, GDR: true}},
+	}
+	ignore := cmpopts.IgnoreFields(edge{}, "Count", "Fact")
+	for _, tt := range tests {
+		p := one(t, tt.line)
+		if len(p.Edges) != 1 {
+			t.Errorf("%s: %d edges", tt.line, len(p.Edges))
+			continue
+		}
+		if diff := cmp.Diff(&tt.want, p.Edges[0], ignore); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
+		}
+	}
+}
+
+func TestNoEdges(t *testing.T) {
+	tests := []struct {
+		line     string
+		unparsed int64
+	}{
+		{"Channel 00/08 :    0   1   2   3", 0},
+		{"Ring 00 : 1 -> 0 -> 1", 0},
+		{"CollNet 00/0 : 0 [receive] via COLLNET/SHARP/1/GDRDMA", 0},
+		{"Channel 00/0 : 1[1] -> 0[0] [rece", 1},
+		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Sock", 1},
+		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Socket/", 1},
+		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Libfabric/0/GDRD", 1},
+		{"Channel 00/0 : 1[1] -> 0[0] via NET/Socket/0", 1},
+		{"Channel 99999999999999999999/0 : 1[1] -> 0[0] via P2P/IPC", 1},
+	}
+	for _, tt := range tests {
+		log := parse("h:1:2 [0] NCCL INFO " + tt.line + "\n")
+		if n := len(log.Processes[0].Edges); n != 0 || log.Unparsed.Count != tt.unparsed {
+			t.Errorf("%s: %d edges, %d unparsed, want %d", tt.line, n, log.Unparsed.Count, tt.unparsed)
+		}
+	}
+}
+
+// TestComms has the lines of all versions since 2.5.
+func TestComms(t *testing.T) {
+	type comm = nccllog.Comm
+	ignore := cmpopts.IgnoreFields(comm{}, "Started", "Completed", "Sized", "Done", "Network")
+	tests := []struct {
+		line string
+		want comm
+	}{
+		{"comm 0x7f rank 3 nranks 8 cudaDev 3 busId a01d0 - Init COMPLETE", comm{Ptr: 0x7f, Rank: 3, NRanks: 8}},
+		{"comm 0x7f rank 3 nranks 8 cudaDev 3 busId a01d0 commId 0xc0ffee - Init COMPLETE", comm{Ptr: 0x7f, ID: "0xc0ffee", Rank: 3, NRanks: 8}},
+		{"ncclCommInitRank comm 0x7f rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId a01d0 commId 0xc0ffee - Init START", comm{Ptr: 0x7f, ID: "0xc0ffee", Rank: 3, NRanks: 8}},
+		{"[Rank 3] ncclCommInitRankConfig comm 0x7f rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId a01d0 commId 0xc0ffee - Init START", comm{Ptr: 0x7f, ID: "0xc0ffee", Rank: 3, NRanks: 8}},
+		{"ncclCommSplit comm 0x7f rank 3 nranks 4 cudaDev 3 nvmlDev 3 busId a01d0 parent 0x6f splitCount 2 color -5 key 1- Init START", comm{Ptr: 0x7f, Rank: 3, NRanks: 4, Parent: 0x6f, Child: 2, Color: -5}},
+		{"comm 0x7f rank 3 nRanks 8 nNodes 2 localRanks 4 localRank 3 MNNVL 0", comm{Ptr: 0x7f, Rank: 3, NRanks: 8, NNodes: 2, LocalRanks: 4}},
+	}
+	for _, tt := range tests {
+		p := one(t, tt.line)
+		if len(p.Comms) != 1 {
+			t.Errorf("%s: %d communicators", tt.line, len(p.Comms))
+			continue
+		}
+		if diff := cmp.Diff(&tt.want, p.Comms[0], ignore); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
+		}
+	}
+}
+
+// TestPointerReuse: a pointer means another communicator once its first one is gone.
+func TestPointerReuse(t *testing.T) {
+	const start = "ncclCommInitRank comm 0x7f rank %d nranks 2 cudaDev 0 nvmlDev 0 busId 10 commId 0x%d - Init START"
+	p := one(t,
+		"Using network Socket",
+		fmt.Sprintf(start, 0, 1),
+		"comm 0x7f rank 0 nranks 2 cudaDev 0 busId 10 - Destroy COMPLETE",
+		"Using network IB",
+		fmt.Sprintf(start, 1, 2),
+	)
+	if len(p.Comms) != 2 || p.Comms[1].Network.Name != "IB" || p.Comms[0].Network.Name != "Socket" {
+		t.Errorf("communicators: %+v", p.Comms)
+	}
+}
+
+func TestRealProcess(t *testing.T) {
+	log := parse(string(load(t, "nccl-2.28.9/ofi_tcp.rank0.log")))
+	if len(log.Processes) != 1 {
+		t.Fatalf("%d processes", len(log.Processes))
+	}
+	p := log.Processes[0]
+	want := &nccllog.Process{
+		Host: "vm", PID: 9354, Info: 69, Warn: 1,
+		Version:   nccllog.Version{Major: 2, Minor: 28, Patch: 9, Fact: fact(4, "NCCL version 2.28.9+cuda13.0")},
+		Bootstrap: nccllog.Interface{Name: "eth0", Address: "192.0.2.2", Fact: fact(2, "Bootstrap: Using eth0:192.0.2.2<0>")},
+		Env: []nccllog.Setting{
+			{Name: "NCCL_NET_PLUGIN", Value: "ofi", Fact: fact(6, "NCCL_NET_PLUGIN set by environment to ofi")},
+			{Name: "NCCL_HOSTID", Value: "host0", Fact: fact(31, "NCCL_HOSTID set by environment to host0")},
+			{Name: "NCCL_NVLS_ENABLE", Value: "0", Fact: fact(37, "NCCL_NVLS_ENABLE set by environment to 0.")},
+			{Name: "NCCL_PROTO", Value: "simple", Fact: fact(51, "NCCL_PROTO set by environment to simple")},
+		},
+		Providers: []nccllog.Provider{{Name: "tcp", Fabric: "192.0.2.0/24", NICs: 1,
+			Fact: fact(15, "NET/OFI Selected provider is tcp, fabric is 192.0.2.0/24 (found 1 nics)")}},
+		OFIVersion: value("1.19.0", 10, "NET/OFI Initializing aws-ofi-nccl 1.19.0"),
+		Libfabric:  value("2.4", 11, "NET/OFI Using Libfabric version 2.4"),
+		Platform:   value("Default", 13, "NET/OFI Plugin selected platform: Default"),
+		Protocol:   value("SENDRECV", 16, "NET/OFI Using transport protocol SENDRECV"),
+		Networks:   []nccllog.Value{value("Libfabric", 28, "Using network Libfabric")},
+	}
+	ignore := cmpopts.IgnoreFields(nccllog.Process{}, "Steps", "Comms", "Edges", "Connected", "Events")
+	if diff := cmp.Diff(want, p, ignore); diff != "" {
+		t.Errorf("process (-want +got):\n%s", diff)
+	}
+	var steps []string
+	for _, s := range p.Steps {
+		steps = append(steps, strings.TrimSpace(fmt.Sprintf("%d %s %s", s.Line, s.Kind, s.Name)))
+	}
+	if diff := cmp.Diff([]string{"7 loaded Libfabric", "14 no-provider Libfabric", "22 initialized Libfabric", "27 assigned Libfabric"}, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if n := len(p.Edges); n != 4 {
+		t.Errorf("%d edges", n)
+	}
+	c := p.Comms[0]
+	if c.Channels != 2 || c.NNodes != 2 || c.Network.Name != "Libfabric" || !c.Done.Seen() || !p.IsConnected(c) {
+		t.Errorf("communicator: %+v", c)
+	}
+}
+
+func fact(line int64, text string) nccllog.Fact { return nccllog.Fact{Line: line, Text: text} }
+
+func value(name string, line int64, text string) nccllog.Value {
+	return nccllog.Value{Name: name, Fact: fact(line, text)}
+}
+
+// TestRunTogether: the output of two processes without a line end between.
+func TestRunTogether(t *testing.T) {
+	log := parse("a:1:1 [0] NCCL INFO Bootstrap timings b:2:2 [1] NCCL INFO Using network IB\n",
+		"a:1:1 [0] NCCL INFO Using network Socket[2026-11-29 21:14:44] c:3:3 [1] x.cc:1 NCCL WARN trouble\n")
+	var got []string
+	for _, p := range log.Processes {
+		for _, n := range p.Networks {
+			got = append(got, fmt.Sprintf("%s:%d %s", p.Host, p.PID, n.Name))
+		}
+	}
+	want := []string{"a:1 Socket", "b:2 IB"}
+	if diff := cmp.Diff(want, got); diff != "" || log.Warn != 1 || len(log.Processes) != 3 {
+		t.Errorf("%d processes, %d warnings, networks (-want +got):\n%s", len(log.Processes), log.Warn, diff)
+	}
+}
+
+func TestRepeated(t *testing.T) {
+	log := parse(string(load(t, "ray-2.58/ray_socket/job-driver-ray_socket.log")))
+	if log.Repeated.Count != 3 || log.Repeated.First.Line != 69 {
+		t.Errorf("repeated: %+v", log.Repeated)
+	}
+	if len(log.Processes) != 2 {
+		t.Fatalf("%d processes", len(log.Processes))
+	}
+	if a, b := len(log.Processes[0].Edges), len(log.Processes[1].Edges); a != 4 || b != 2 {
+		t.Errorf("%d and %d edges, want 4 and 2: half are folded", a, b)
+	}
+}
+
+func TestLongLine(t *testing.T) {
+	long := "h:1:2 [0] NCCL INFO Using network Socket" + strings.Repeat(" ", nccllog.MaxLine)
+	log := parse(long + "\n" + strings.Repeat("x", 3*nccllog.MaxLine) + "NCCL\nh:1:2 [0] NCCL INFO Using network IB\n")
+	if log.Cut.Count != 1 || log.Cut.First.Line != 1 || log.Lines != 3 {
+		t.Errorf("cut %+v, %d lines", log.Cut, log.Lines)
+	}
+	if n := len(log.Processes[0].Networks); n != 2 {
+		t.Errorf("%d networks", n)
+	}
+}
+
+// TestUnfinishedLine: a line counts once its end has come, or at Close.
+func TestUnfinishedLine(t *testing.T) {
+	p := nccllog.NewParser("x")
+	p.Write([]byte("h:1:2 [0] NCCL INFO Using network Soc"))
+	if n := len(p.Log().Processes); n != 0 {
+		t.Errorf("%d processes from half a line", n)
+	}
+	p.Write([]byte("ket"))
+	p.Close()
+	if got := p.Log().Processes[0].Networks[0]; got.Name != "Socket" || got.Line != 1 {
+		t.Errorf("network %+v", got)
+	}
+}
+
+// TestConstantMemory: a log that repeats itself grows the counts and nothing else.
+func TestConstantMemory(t *testing.T) {
+	text := load(t, "nccl-2.28.9/ofi_efa_nodevice.rank0.log")
+	p := nccllog.NewParser("x")
+	p.Write(text)
+	size := func() [4]int {
+		proc := p.Log().Processes[0]
+		return [4]int{len(proc.Edges), len(proc.Events), len(proc.Steps), len(proc.Env)}
+	}
+	before := size()
+	text = bytes.ReplaceAll(text, []byte("Destroy COMPLETE"), []byte("Destroy"))
+	for range 100 {
+		p.Write(text)
+	}
+	if after := size(); after != before {
+		t.Errorf("facts grew from %v to %v", before, after)
+	}
+}
+
+// TestManyProcesses: random prefixes do not fill the memory.
+func TestManyProcesses(t *testing.T) {
+	p := nccllog.NewParser("x")
+	for pid := range 70_000 {
+		fmt.Fprintf(p, "h:%d:1 [0] NCCL INFO x\n", pid+1)
+	}
+	if log := p.Log(); len(log.Processes) != 1<<16 || log.Dropped != 70_000-1<<16 {
+		t.Errorf("%d processes, %d dropped", len(log.Processes), log.Dropped)
+	}
+}

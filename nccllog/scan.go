@@ -1,0 +1,114 @@
+package nccllog
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// scanner reads a message from left to right without allocating.
+type scanner struct{ b []byte }
+
+// skip takes the literal if it comes next.
+func (s *scanner) skip(lit string) bool {
+	if !hasPrefix(s.b, lit) {
+		return false
+	}
+	s.b = s.b[len(lit):]
+	return true
+}
+
+func (s *scanner) blanks() {
+	for len(s.b) > 0 && s.b[0] == ' ' {
+		s.b = s.b[1:]
+	}
+}
+
+// number takes decimal digits.
+func (s *scanner) number() (int, bool) {
+	n, i := 0, 0
+	for i < len(s.b) && isDigit(s.b[i]) {
+		if n > math.MaxInt32 {
+			return 0, false
+		}
+		n = n*10 + int(s.b[i]-'0')
+		i++
+	}
+	s.b = s.b[i:]
+	return n, i > 0
+}
+
+// signed takes decimal digits with an optional minus.
+func (s *scanner) signed() (int, bool) {
+	negative := s.skip("-")
+	n, ok := s.number()
+	if negative {
+		n = -n
+	}
+	return n, ok
+}
+
+// hex takes hexadecimal digits with an optional 0x.
+func (s *scanner) hex() (uint64, bool) {
+	s.skip("0x")
+	var n uint64
+	i := 0
+	for ; i < len(s.b) && i < 17; i++ {
+		digit, ok := hexDigit(s.b[i])
+		if !ok {
+			break
+		}
+		n = n<<4 | digit
+	}
+	s.b = s.b[i:]
+	return n, i > 0 && i < 17
+}
+
+// word takes what comes before the next blank.
+func (s *scanner) word() []byte {
+	s.blanks()
+	end := bytes.IndexByte(s.b, ' ')
+	if end < 0 {
+		end = len(s.b)
+	}
+	w := s.b[:end]
+	s.b = s.b[end:]
+	return w
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func hexDigit(c byte) (uint64, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return uint64(c - '0'), true
+	case c >= 'a' && c <= 'f':
+		return uint64(c-'a') + 10, true
+	}
+	return 0, false
+}
+
+func hasPrefix(b []byte, lit string) bool {
+	return len(b) >= len(lit) && string(b[:len(lit)]) == lit
+}
+
+func contains(b []byte, lit string) bool { return bytes.Contains(b, []byte(lit)) }
+
+// after returns what follows the literal, if it is there.
+func after(b []byte, lit string) ([]byte, bool) {
+	_, rest, ok := bytes.Cut(b, []byte(lit))
+	return rest, ok
+}
+
+// shorten makes a quotable text of at most MaxText bytes.
+func shorten(b []byte) string {
+	b = bytes.TrimSpace(b)
+	if len(b) > MaxText {
+		b = b[:MaxText]
+		for len(b) > 0 && !utf8.RuneStart(b[len(b)-1]) {
+			b = b[:len(b)-1]
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd")
+}
