@@ -1,0 +1,155 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// columns is the width that finished lines are laid out for: what fits a
+// terminal of the usual size and a CI log.
+const columns = 80
+
+// nameWidth is the column in which a step's text begins.
+const nameWidth = 13
+
+// painter returns a function that wraps text in an ANSI style, or leaves it.
+func painter(color bool) func(style, text string) string {
+	if !color {
+		return func(_, text string) string { return text }
+	}
+	return func(style, text string) string {
+		if text == "" {
+			return ""
+		}
+		return "\x1b[" + style + "m" + text + "\x1b[0m"
+	}
+}
+
+// ANSI styles.
+const (
+	bold   = "1"
+	faint  = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+// stepLine lays out a finished step: name, text, and the time at the right
+// edge where there is room for it.
+func stepLine(paint func(style, text string) string, style, name, text, right string) string {
+	line := pad(paint(style, name), nameWidth-utf8.RuneCountInString(name)) + text
+	room := columns - nameWidth - utf8.RuneCountInString(text) - utf8.RuneCountInString(right)
+	if right == "" {
+		return strings.TrimRight(line, " ")
+	}
+	return pad(line, max(room, 2)) + paint(faint, right)
+}
+
+func pad(text string, blanks int) string { return text + strings.Repeat(" ", max(blanks, 0)) }
+
+// textOf renders every event that is a line of its own for people; ok is false
+// for those that are not.
+func textOf(e Event, paint func(style, text string) string) (line string, ok bool) {
+	switch e.Kind {
+	case StepDone:
+		return stepLine(paint, bold, e.Step, e.Text, Seconds(e.Seconds)), true
+	case StepFailed:
+		return stepLine(paint, red, e.Step, "failed", Seconds(e.Seconds)), true
+	case Note:
+		return stepLine(paint, faint, "note", e.Text, ""), true
+	case Warning:
+		return stepLine(paint, yellow, "warning", e.Text, ""), true
+	case TransportNow:
+		return stepLine(paint, bold, "transport", e.Text, ""), true
+	case RunFinished:
+		style := green
+		if e.Step != "done" {
+			style = red
+		}
+		return stepLine(paint, style, e.Step, e.Text, e.Detail), true
+	case JobOutput:
+		return outputLine(e, paint), true
+	case JobProgress, StepBegan, StepUpdate:
+	}
+	return "", false
+}
+
+// outputLine marks each line of the job with who printed it; the driver's own
+// lines stand as they are.
+func outputLine(e Event, paint func(style, text string) string) string {
+	if e.Source == "" || e.Source == "driver" {
+		return e.Text
+	}
+	return paint(cyan, "["+e.Source+"]") + " " + e.Text
+}
+
+// String is the progress as one line for people.
+func (p Progress) String() string {
+	step := fmt.Sprintf("%d/%d", p.Step, p.Steps)
+	line := fmt.Sprintf("  step %s  loss %.2f  %s tokens/s", step, p.Loss, Thousands(p.TokensPerSecond))
+	if p.SecondsLeft > 0 {
+		line += "  " + Duration(time.Duration(p.SecondsLeft*float64(time.Second))) + " left"
+	}
+	return line
+}
+
+// Thousands writes a count with three digits or so: 950, 18.2k, 3.4M.
+func Thousands(n float64) string {
+	switch {
+	case n >= 999_950:
+		return fmt.Sprintf("%.1fM", n/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("%.1fk", n/1e3)
+	default:
+		return fmt.Sprintf("%.0f", n)
+	}
+}
+
+// Bytes writes a size in the decimal units of disks and networks: 38 kB.
+func Bytes(n int64) string {
+	switch f := float64(n); {
+	case n >= 999_950_000:
+		return fmt.Sprintf("%.1f GB", f/1e9)
+	case n >= 999_950:
+		return fmt.Sprintf("%.1f MB", f/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("%.0f kB", f/1e3)
+	default:
+		return fmt.Sprintf("%d B", n)
+	}
+}
+
+// Seconds writes how long something took: 0.2s, 43.1s, 2m05s.
+func Seconds(s float64) string {
+	if s < 59.95 {
+		return fmt.Sprintf("%.1fs", s)
+	}
+	return Duration(time.Duration(s * float64(time.Second)))
+}
+
+// Duration writes a time in whole seconds, minutes and hours: 12s, 2m05s,
+// 3h04m.
+func Duration(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	}
+}
+
+// clip cuts text to a width in columns, escape sequences not counted in: it is
+// for text without any.
+func clip(text string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:max(width-1, 0)]) + "…"
+}
