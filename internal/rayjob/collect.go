@@ -1,0 +1,248 @@
+package rayjob
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/wait"
+)
+
+const (
+	defaultInterval = time.Second
+	defaultParallel = 8
+	// perNode reads of one node may be under way, so that one that does not
+	// answer cannot take all places.
+	perNode = 2
+	// share of the time is the most that looking for files, or reading one file
+	// again, may take of the dashboard: one part in share.
+	share = 10
+	// settle is how long after the job's end its processes get to end as well.
+	settle = 15 * time.Second
+)
+
+// ErrTooLong says that the rest of a file was left out at
+// [Collector.MaxFileBytes].
+var ErrTooLong = errors.New("file is longer than what is kept of one")
+
+// Source says which process of which node wrote a log file.
+type Source struct {
+	NodeID, NodeName string
+	File             string // name in the node's log folder
+	WorkerID         string // Ray's id of the process; empty for the driver's log
+	PID              int    // 0 for the driver's log
+	Name             string // of the actor or, latest, the task in the process; empty until known
+}
+
+// Chunk is the next piece of a log file.
+type Chunk struct {
+	Source
+	Offset int64  // of Data in the file; Ray's own marker lines are left out, so offsets may jump
+	Data   []byte // valid during the call only; may end in the middle of a line
+}
+
+// Gap is a part of the job's output that could not be read: the rest of a
+// file, or, where File is empty, all of a node.
+type Gap struct {
+	Source
+	Err error
+}
+
+// Collector reads every log file of one job on every node: standard output and
+// error of each worker process, whatever runs in it, and the driver's log.
+//
+// Files are found by Ray's names for them (worker-<worker>-<job>-<pid>.out),
+// read from their beginning whenever the Collector starts, and followed until
+// the job has ended and its processes are gone; then each is read to its end.
+// Nodes of one machine share a folder and list each other's files: each is
+// read once and attributed to the node whose process wrote it.
+type Collector struct {
+	Client       *Client
+	SubmissionID string
+
+	// Reader reads the files; nil means Client, that is, the dashboard.
+	Reader LogReader
+	// Emit gets every byte once, in order within each file. Calls do not overlap.
+	Emit func(Chunk)
+	// Gap, if not nil, gets what is missing. Calls overlap neither each other
+	// nor those of Emit.
+	Gap func(Gap)
+
+	Interval     time.Duration // least pause between two looks at a file; 0 means one second
+	Parallel     int           // most reads at a time; 0 means 8. The dashboard hangs at 100.
+	MaxFileBytes int64         // what is read of one file; 0 means all
+}
+
+// Run collects until the job has ended and all is read. What could not be read
+// is a Gap, not an error: Run fails only where the context ends or the cluster
+// no longer answers for the job.
+func (c *Collector) Run(ctx context.Context) error {
+	s := &collection{
+		Collector: *c,
+		files:     map[string]*follower{},
+		jobs:      map[string]bool{},
+		nodes:     map[string]Node{},
+		workers:   map[string]Worker{},
+		places:    make(chan struct{}, cmp.Or(c.Parallel, defaultParallel)),
+		atNode:    map[string]chan struct{}{},
+		drain:     make(chan struct{}),
+	}
+	s.Interval = cmp.Or(c.Interval, defaultInterval)
+	if s.Reader == nil {
+		s.Reader = c.Client
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.running.Wait()
+	defer cancel()
+	if err := s.watch(ctx); err != nil {
+		return fmt.Errorf("collecting logs of job %q: %w", c.SubmissionID, err)
+	}
+	close(s.drain)
+	s.running.Wait()
+	s.lostNodes()
+	return ctx.Err()
+}
+
+// collection is one run of a Collector.
+type collection struct {
+	Collector
+	job     Job
+	running sync.WaitGroup
+	places  chan struct{}
+	drain   chan struct{} // closed when files are complete and are to be read to their end
+
+	emitting sync.Mutex // held while Emit or Gap is called
+
+	mu      sync.Mutex
+	files   map[string]*follower // by name: worker ids are unique in a cluster
+	jobs    map[string]bool      // internal ids that the job had: one a driver process
+	nodes   map[string]Node
+	workers map[string]Worker
+	atNode  map[string]chan struct{}
+	unread  map[string]error // nodes whose files could not be listed at the last look
+}
+
+// watch looks for files until the job and its processes have ended.
+func (s *collection) watch(ctx context.Context) error {
+	var ended time.Time
+	for {
+		// The status is asked first: what is listed after the end is all there is.
+		job, err := s.Client.Job(ctx, s.SubmissionID)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		s.job = job
+		if job.ID != "" {
+			s.jobs[job.ID] = true
+		}
+		if err := s.discover(ctx); err != nil {
+			return err
+		}
+		if job.Status.Terminal() {
+			if ended.IsZero() {
+				ended = time.Now()
+			}
+			if s.allGone() && s.allListed() || time.Since(ended) > settle {
+				return nil
+			}
+		}
+		if err := wait.Sleep(ctx, max(s.Interval, share*time.Since(start))); err != nil {
+			return err
+		}
+	}
+}
+
+// allGone says whether no process that wrote one of the files lives.
+func (s *collection) allGone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if s.workers[f.WorkerID].Alive {
+			return false
+		}
+	}
+	return true
+}
+
+// allListed says whether every living node answered at the last look.
+func (s *collection) allListed() bool {
+	for id := range s.unread {
+		if s.nodes[id].Alive() {
+			return false
+		}
+	}
+	return true
+}
+
+// lostNodes reports the nodes that may hold files of the job that nobody could
+// list: living ones that do not answer, and those that died during the job. A
+// dead one with known files is not named again: each of those was read from
+// another node that shares its folder, or reported.
+func (s *collection) lostNodes() {
+	covered := map[string]bool{}
+	for _, f := range s.files {
+		covered[f.NodeID] = true
+	}
+	for id, err := range s.unread {
+		if node := s.nodes[id]; node.Alive() || !covered[id] && node.diedSince(s.job.Start()) {
+			s.gap(Gap{Source: Source{NodeID: id, NodeName: node.Name}, Err: err})
+		}
+	}
+}
+
+func (s *collection) emit(c Chunk) {
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	s.Emit(c)
+}
+
+func (s *collection) gap(g Gap) {
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	if s.Gap != nil {
+		s.Gap(g)
+	}
+}
+
+// route returns the nodes that a file can be read from, best first: the one
+// whose process writes it, then others that list it too.
+func (s *collection) route(f *follower) []Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var nodes []Node
+	for _, id := range append([]string{f.NodeID}, f.listedBy...) {
+		node, ok := s.nodes[id]
+		if ok && node.Alive() && !slices.ContainsFunc(nodes, func(n Node) bool { return n.ID == id }) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// enter waits for a place to read from the node and returns how to leave it.
+func (s *collection) enter(ctx context.Context, node Node) (leave func(), err error) {
+	s.mu.Lock()
+	here := s.atNode[node.ID]
+	if here == nil {
+		here = make(chan struct{}, perNode)
+		s.atNode[node.ID] = here
+	}
+	s.mu.Unlock()
+	select {
+	case here <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		<-here
+		return nil, ctx.Err()
+	}
+	return func() { <-s.places; <-here }, nil
+}

@@ -1,0 +1,133 @@
+package rayjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// slowest is how many intervals lie between two looks at a quiet file.
+	slowest = 8
+	// drainPatience is how long the end of a file is asked for once the job has
+	// ended and the file cannot be read.
+	drainPatience = 20 * time.Second
+)
+
+// follower reads one file as it grows.
+type follower struct {
+	*collection
+	Source
+	listedBy []string // nodes; guarded by collection.mu
+
+	magic magic
+}
+
+// run reads the file again and again, seldom where it is quiet or long, until
+// the collection drains; then once more, to its end.
+func (f *follower) run(ctx context.Context) {
+	pause := f.Interval
+	var failing time.Time
+	for {
+		draining := isClosed(f.drain) // asked before reading: what is read then is all
+		start, before := time.Now(), f.magic.offset
+		err := f.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && draining:
+			f.magic.end(f.text)
+			return
+		case err == nil:
+			failing = time.Time{}
+		default:
+			if failing.IsZero() {
+				failing = start
+			}
+			if final(err) || draining && time.Since(failing) > drainPatience {
+				f.magic.end(f.text)
+				f.gap(Gap{f.Source, err})
+				return
+			}
+		}
+		if pause *= 2; err == nil && f.magic.offset > before {
+			pause = f.Interval
+		}
+		// A reader that starts from the beginning takes longer and longer.
+		pause = max(min(pause, slowest*f.Interval), share*time.Since(start))
+		if !f.sleep(ctx, pause, draining) {
+			return
+		}
+	}
+}
+
+// final says that trying again cannot help.
+func final(err error) bool {
+	return errors.Is(err, ErrShrunk) || errors.Is(err, ErrTooLong) || errors.Is(err, errNowhere)
+}
+
+// errNowhere says that every node that had the file is dead.
+var errNowhere = errors.New("no node has the file any more")
+
+// read reads on from where the file was left. Another node that lists the file
+// stands in for its own where that one is dead.
+func (f *follower) read(ctx context.Context) error {
+	nodes := f.route(f)
+	if len(nodes) == 0 {
+		f.mu.Lock()
+		node := f.nodes[f.NodeID]
+		f.mu.Unlock()
+		return fmt.Errorf("%w: %w", errNowhere, deadNode(node))
+	}
+	node := nodes[0]
+	leave, err := f.enter(ctx, node)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return f.Reader.ReadLog(ctx, node, f.File, f.magic.offset, f)
+}
+
+// Write takes the next bytes of the file.
+func (f *follower) Write(p []byte) (int, error) {
+	n := len(p)
+	if left := f.MaxFileBytes - f.magic.offset; f.MaxFileBytes > 0 && int64(n) > left {
+		f.magic.feed(p[:max(left, 0)], f.text)
+		return int(max(left, 0)), ErrTooLong
+	}
+	f.magic.feed(p, f.text)
+	return n, nil
+}
+
+func (f *follower) text(offset int64, data []byte) {
+	f.Name = f.magic.name
+	f.emit(Chunk{f.Source, offset, data})
+}
+
+// sleep pauses, or wakes early when draining begins, and says whether to go on.
+func (f *follower) sleep(ctx context.Context, d time.Duration, draining bool) bool {
+	drain := f.drain
+	if draining {
+		drain = nil
+		d = min(d, f.Interval)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-drain:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
