@@ -1,6 +1,6 @@
 # Everything that people and CI run. It needs GNU make, Go and a Python from
 # 3.10 to 3.13; what else it uses it installs into this folder, at the versions
-# pinned in tools/ and train/requirements-dev.lock.
+# pinned in tools/go.mod, internal/pyenv/bootstrap.lock and train/*.lock.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -27,9 +27,9 @@ generated := ./internal/config ./test/layers
 # is brought up to date when that file, not its date, changes.
 pinned_by = $(firstword $(shell cat $(1) 2>/dev/null | cksum))
 go_tools := tools/bin/.$(call pinned_by,tools/go.sum)-$(shell go env GOVERSION)
-py_locks := internal/pyenv/bootstrap.lock tools/requirements.txt
-py_tools := tools/.uv/.$(call pinned_by,$(py_locks))
-venv     := .venv/.$(call pinned_by,train/requirements-dev.lock)
+uv       := tools/.uv/.$(call pinned_by,internal/pyenv/bootstrap.lock)
+py_locks := train/requirements.lock train/requirements-dev.lock
+venv     := .venv/.$(call pinned_by,$(py_locks))
 
 ##@ Use
 
@@ -100,8 +100,8 @@ check-docs:
 check-python: $(venv)
 	cd train && ../.venv/bin/ruff format --check . && ../.venv/bin/ruff check . && ../.venv/bin/mypy --strict .
 
-check-shell: $(py_tools)
-	tools/.uv/bin/shellcheck $(shell_scripts)
+check-shell: $(venv)
+	$(or $(wildcard .venv/bin/shellcheck),shellcheck) $(shell_scripts) # no wheel for Linux on arm64
 
 test-go:
 	go test -count=1 $$(go list ./... | grep -v /test/e2e)
@@ -122,15 +122,15 @@ $(go_tools):
 	cd tools && GOBIN=$(CURDIR)/tools/bin go install tool
 	touch $@
 
-$(py_tools):
+$(uv):
 	@test -n '$(PYTHON)' || { echo 'no Python 3.10 to 3.13 with venv found; set PYTHON=/path/to/python'; exit 1; }
 	rm -rf tools/.uv
 	$(PYTHON) -m venv tools/.uv
-	tools/.uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(addprefix -r ,$(py_locks))
+	tools/.uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r internal/pyenv/bootstrap.lock
 	touch $@
 
-$(venv): $(py_tools)
+$(venv): $(uv)
 	test -x .venv/bin/python || tools/.uv/bin/uv venv --clear --python $(PYTHON) .venv
 	rm -f .venv/.[0-9]*
-	tools/.uv/bin/uv pip sync --python .venv/bin/python --require-hashes --compile-bytecode train/requirements-dev.lock
+	tools/.uv/bin/uv pip sync --python .venv/bin/python --require-hashes --compile-bytecode $(py_locks)
 	touch $@
