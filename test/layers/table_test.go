@@ -61,6 +61,7 @@ var layers = []layer{
 // commit.
 var sideways = []edge{
 	{"fabric", "nccllog", "a verdict is a judgement of what nccllog read"},
+	{"internal/evidence", "internal/rayjob", "evidence is made of the pieces of log that Ray hands out"},
 	{"internal/target", "internal/rayjob", "a cluster is up when Ray itself says how many nodes are alive"},
 	{"internal/target", "internal/target", "each target is a folder below the interface that they share"},
 }
