@@ -31,6 +31,7 @@ func communicators(procs []*process) []*communicator {
 	byID := map[string]*communicator{}
 	var all []*communicator
 	for _, p := range procs {
+		edges := p.edgesByComm()
 		for i, c := range p.Comms {
 			if c.NRanks < 2 {
 				continue
@@ -42,11 +43,10 @@ func communicators(procs []*process) []*communicator {
 				byID[id] = group
 				all = append(all, group)
 			}
-			group.add(member{Comm: c, proc: p})
+			group.add(member{Comm: c, proc: p, edges: edges[c]})
 		}
 	}
 	for _, group := range all {
-		group.takeEdges()
 		slices.SortStableFunc(group.members, func(a, b member) int { return cmp.Compare(a.Rank, b.Rank) })
 	}
 	return all
@@ -86,15 +86,16 @@ func (g *communicator) add(m member) {
 	g.members = append(g.members, m)
 }
 
-func (g *communicator) takeEdges() {
-	for i := range g.members {
-		m := &g.members[i]
-		for _, e := range m.proc.Edges {
-			if m.proc.CommOf(e) == m.Comm {
-				m.edges = append(m.edges, e)
-			}
+// edgesByComm gives the edges to the communicators; those that could be meant
+// for several are in none.
+func (p *process) edgesByComm() map[*nccllog.Comm][]*nccllog.Edge {
+	all := map[*nccllog.Comm][]*nccllog.Edge{}
+	for _, e := range p.Edges {
+		if c := p.CommOf(e); c != nil {
+			all[c] = append(all[c], e)
 		}
 	}
+	return all
 }
 
 // spansNodes tells whether the communicator needs a network: it spans several

@@ -24,6 +24,14 @@
 // [Evidence.Ranks] and [LogFile.Truncated]. Taking lines away from a PASS
 // leaves PASS or UNKNOWN, never FAIL.
 //
+// # Several communicators, restarts, and jobs that still run
+//
+// Each communicator is judged, and the worst counts; groups within one node do
+// not, where others span nodes. An earlier attempt of a job that was restarted
+// counts like any other. Where a process has several communicators, an edge
+// line belongs to the only one that fits its ranks; edges that fit several can
+// make a FAIL and never a PASS.
+//
 // A verdict on a job that still runs is a verdict on what it has shown so far:
 // FAIL will not go away, UNKNOWN may.
 package fabric

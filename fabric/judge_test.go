@@ -327,6 +327,7 @@ func TestFacts(t *testing.T) {
 	}{
 		{"no GPU", fabric.Evidence{GPUs: 0}, want{"UNKNOWN", "none", "no-gpu"}},
 		{"no output", fabric.Evidence{GPUs: 8}, want{"UNKNOWN", "unknown", "no-nccl-output"}},
+		{"a log that is not there", fabric.Evidence{GPUs: 8, Logs: []fabric.LogFile{{Node: "a"}}}, want{"UNKNOWN", "unknown", "no-nccl-output"}},
 		{"GPUs not known", fabric.Evidence{GPUs: -1}, want{"UNKNOWN", "unknown", "no-nccl-output"}},
 		{"more ranks than seen", fabric.Evidence{GPUs: -1, Ranks: 8, Logs: efaLogs()}, want{"UNKNOWN", "unknown", "ranks-missing"}},
 		{"a rank's log is missing", fabric.Evidence{GPUs: -1, Logs: efaLogs()[:3]}, want{"UNKNOWN", "unknown", "ranks-missing"}},
@@ -358,11 +359,48 @@ func TestOneRankFellBack(t *testing.T) {
 	if diff := cmp.Diff(want{"FAIL", "mixed", "mixed-networks"}, wanted(v)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if !strings.Contains(v.Summary, "rank 3 on node1 on TCP sockets") {
+	if !strings.Contains(v.Summary, "rank 3 on node1 over TCP sockets") {
 		t.Errorf("summary does not name the rank: %s", v.Summary)
 	}
 	if got := v.Processes[3].Causes; !slices.Equal(got, []fabric.Cause{fabric.NoEFADevice}) {
 		t.Errorf("causes of rank 3: %v", got)
+	}
+}
+
+// TestSecondCommunicator: a rank's groups are judged each. One within a node
+// changes nothing; one that spans nodes and shows no edge is not proven.
+func TestSecondCommunicator(t *testing.T) {
+	for _, tt := range []struct {
+		nodes int
+		want  want
+	}{
+		{1, want{"PASS", "efa", ""}},
+		{2, want{"UNKNOWN", "unknown", "edges-missing"}},
+	} {
+		texts := healthyEFA().texts()
+		for rank := range 4 {
+			text := texts[fmt.Sprintf("rank%d.log", rank)]
+			prefix, _, _ := strings.Cut(string(text), "Bootstrap")
+			comm, group := fmt.Sprintf("comm 0x%x rank %d", 0xb000+rank, rank%2), rank/2
+			texts[fmt.Sprintf("rank%d.log", rank)] = append(text, fmt.Sprintf(
+				"%[1]sUsing network Libfabric\n"+
+					"%[1]sncclCommSplit %[2]s nranks 2 cudaDev 0 nvmlDev 0 busId 10 parent 0x%[4]x childCount 0 color %[3]d key 1- Init START\n"+
+					"%[1]s%[2]s nRanks 2 nNodes %[5]d localRanks 2 localRank 0 MNNVL 0\n"+
+					"%[1]sncclCommSplit %[2]s nranks 2 cudaDev 0 nvmlDev 0 busId 10 parent 0x%[4]x childCount 0 color %[3]d key 1 - Init COMPLETE\n",
+				prefix, comm, group, 0xa000+rank, tt.nodes)...)
+		}
+		v := judge(texts, fabric.EFA)
+		if diff := cmp.Diff(tt.want, wanted(v)); diff != "" {
+			t.Errorf("second group on %d nodes (-want +got):\n%s\n%s", tt.nodes, diff, show(v))
+		}
+		var ids []string
+		for _, c := range v.Communicators {
+			ids = append(ids, c.ID)
+		}
+		slices.Sort(ids)
+		if diff := cmp.Diff([]string{"0xfeed", "0xfeed/split0/color0", "0xfeed/split0/color1"}, ids); diff != "" {
+			t.Errorf("communicators (-want +got):\n%s", diff)
+		}
 	}
 }
 

@@ -17,28 +17,34 @@ type process struct {
 // collect lists the processes of all logs, each once: what a worker writes to
 // its own file appears in the driver's log again.
 func collect(logs []LogFile) []*process {
+	type id struct {
+		host string
+		pid  int
+	}
 	var all []*process
+	named := map[id][]int{} // where in all
 	for _, log := range logs {
 		for _, p := range log.Processes {
 			next := &process{Process: p, log: log}
-			at := slices.IndexFunc(all, func(o *process) bool { return o.same(next) })
-			switch {
-			case at < 0:
+			key := id{p.Host, p.PID}
+			at := slices.IndexFunc(named[key], func(i int) bool { return all[i].same(next) })
+			if at < 0 {
+				named[key] = append(named[key], len(all))
 				all = append(all, next)
-			case next.better(all[at]):
-				all[at] = next
+				continue
+			}
+			if i := named[key][at]; next.better(all[i]) {
+				all[i] = next
 			}
 		}
 	}
 	return all
 }
 
-// same tells whether two views show one process. Host names and pids repeat
-// across containers; a communicator in which the rank is the same decides.
+// same tells whether two views of equal host and pid show one process. Host
+// names and pids repeat across containers; a communicator in which the rank is
+// the same decides.
 func (p *process) same(o *process) bool {
-	if p.Host != o.Host || p.PID != o.PID {
-		return false
-	}
 	if p.log.Log == o.log.Log {
 		return false
 	}

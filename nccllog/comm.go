@@ -86,7 +86,7 @@ func (l *commLine) set(key string, s *scanner) {
 	case "localRanks":
 		l.LocalRanks, _ = s.number()
 	case "color":
-		l.Color, _ = s.signed()
+		l.Color = s.signed()
 	case "key":
 		s.signed()
 	case "splitCount", "childCount":

@@ -138,9 +138,9 @@ func (p *Parser) plain(b []byte) []byte {
 	}
 	out := p.scratch[:0]
 	for i := 0; i < len(b); i++ {
-		switch {
-		case b[i] == 0:
-		case b[i] == 0x1b:
+		switch b[i] {
+		case 0:
+		case 0x1b:
 			i = skipEscape(b, i)
 		default:
 			out = append(out, b[i])

@@ -200,8 +200,10 @@ func TestRealProcess(t *testing.T) {
 			{Name: "NCCL_NVLS_ENABLE", Value: "0", Fact: fact(37, "NCCL_NVLS_ENABLE set by environment to 0.")},
 			{Name: "NCCL_PROTO", Value: "simple", Fact: fact(51, "NCCL_PROTO set by environment to simple")},
 		},
-		Providers: []nccllog.Provider{{Name: "tcp", Fabric: "192.0.2.0/24", NICs: 1,
-			Fact: fact(15, "NET/OFI Selected provider is tcp, fabric is 192.0.2.0/24 (found 1 nics)")}},
+		Providers: []nccllog.Provider{{
+			Name: "tcp", Fabric: "192.0.2.0/24", NICs: 1,
+			Fact: fact(15, "NET/OFI Selected provider is tcp, fabric is 192.0.2.0/24 (found 1 nics)"),
+		}},
 		OFIVersion: value("1.19.0", 10, "NET/OFI Initializing aws-ofi-nccl 1.19.0"),
 		Libfabric:  value("2.4", 11, "NET/OFI Using Libfabric version 2.4"),
 		Platform:   value("Default", 13, "NET/OFI Plugin selected platform: Default"),
@@ -265,7 +267,11 @@ func TestRepeated(t *testing.T) {
 
 func TestLongLine(t *testing.T) {
 	long := "h:1:2 [0] NCCL INFO Using network Socket" + strings.Repeat(" ", nccllog.MaxLine)
-	log := parse(long + "\n" + strings.Repeat("x", 3*nccllog.MaxLine) + "NCCL\nh:1:2 [0] NCCL INFO Using network IB\n")
+	text := long + "\n" + strings.Repeat("x", 3*nccllog.MaxLine) + "NCCL\nh:1:2 [0] NCCL INFO Using network IB\n"
+	log := parse(text)
+	if diff := cmp.Diff(log, parse(text[:5], text[5:nccllog.MaxLine+3], text[nccllog.MaxLine+3:])); diff != "" {
+		t.Errorf("in pieces (-whole +pieces):\n%s", diff)
+	}
 	if log.Cut.Count != 1 || log.Cut.First.Line != 1 || log.Lines != 3 {
 		t.Errorf("cut %+v, %d lines", log.Cut, log.Lines)
 	}

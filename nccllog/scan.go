@@ -40,13 +40,13 @@ func (s *scanner) number() (int, bool) {
 }
 
 // signed takes decimal digits with an optional minus.
-func (s *scanner) signed() (int, bool) {
+func (s *scanner) signed() int {
 	negative := s.skip("-")
-	n, ok := s.number()
+	n, _ := s.number()
 	if negative {
 		n = -n
 	}
-	return n, ok
+	return n
 }
 
 // hex takes hexadecimal digits with an optional 0x.
