@@ -16,8 +16,7 @@ type installLog struct{ lines []string }
 const logLimit = 100
 
 func (l *installLog) add(line string) {
-	begins := strings.HasPrefix(line, "error: ") || strings.HasPrefix(line, "ERROR: ") ||
-		strings.HasPrefix(line, "WARNING: Retrying")
+	begins := errorPrefix.MatchString(line) || strings.HasPrefix(line, "WARNING: Retrying")
 	if (begins || len(l.lines) > 0) && len(l.lines) < logLimit {
 		l.lines = append(l.lines, line)
 	}
@@ -86,19 +85,28 @@ func (l *installLog) explain(err error) error {
 
 // summary is the whole error in one line.
 func (l *installLog) summary() string {
-	var parts []string
+	var b strings.Builder
 	for _, line := range l.lines {
-		line = strings.TrimSpace(causePrefix.ReplaceAllString(errorPrefix.ReplaceAllString(line, ""), ""))
-		if line != "" && !strings.HasPrefix(line, "hint:") {
-			parts = append(parts, line)
+		text := strings.Trim(causePrefix.ReplaceAllString(errorPrefix.ReplaceAllString(line, ""), ""), " │")
+		if strings.HasPrefix(text, "hint:") {
+			break
 		}
+		switch {
+		case b.Len() == 0 || text == "":
+		case causePrefix.MatchString(line) || errorPrefix.MatchString(line):
+			b.WriteString(": ")
+		default: // a cause that goes on
+			b.WriteString(" ")
+		}
+		b.WriteString(text)
 	}
-	return strings.Join(parts, ": ")
+	return b.String()
 }
 
 var (
-	causePrefix = regexp.MustCompile(`^\s*(?:cause|Caused by|caused by):\s*`)
-	errorPrefix = regexp.MustCompile(`^(?:error|ERROR): (?:Could not install packages due to an )?`)
+	// "cause:" is uv's word since 0.13, the arrows that of versions before 0.7.
+	causePrefix = regexp.MustCompile(`^\s*(?:(?:cause|Caused by):|[├╰]─▶)\s*`)
+	errorPrefix = regexp.MustCompile(`^(?:(?:error|ERROR): (?:Could not install packages due to an )?|  × )`)
 	pipCause    = regexp.MustCompile(`(?:: |')([^:']*(?:Errno|refused|timed out|Name or service)[^'"]*)`)
 	urlHost     = regexp.MustCompile(`https?://(?:[^@/\s` + "`" + `]*@)?([^/\s` + "`" + `)]+)`)
 	pipHost     = regexp.MustCompile(`host='([^']+)'`)

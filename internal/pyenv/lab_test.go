@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,13 +172,16 @@ func lockOf(wheels ...wheelFile) []byte {
 type index struct {
 	server  *httptest.Server
 	wheels  []wheelFile
-	held    chan struct{} // where not nil, gets a value when a wheel is asked for
-	release chan struct{} // the wheel is served when this is closed
+	holding atomic.Bool
+	held    chan struct{} // gets a value when a wheel is asked for while holding
+	release chan struct{} // held wheels are served when this is closed
 	dropped chan struct{} // closed when the client of a held request has gone
+	drop    func()
 }
 
 func newIndex(t *testing.T, wheels ...wheelFile) *index {
-	ix := &index{wheels: wheels}
+	ix := &index{wheels: wheels, held: make(chan struct{}, 100), release: make(chan struct{}), dropped: make(chan struct{})}
+	ix.drop = sync.OnceFunc(func() { close(ix.dropped) })
 	ix.server = httptest.NewServer(ix)
 	t.Cleanup(func() {
 		ix.server.CloseClientConnections()
@@ -189,11 +193,7 @@ func newIndex(t *testing.T, wheels ...wheelFile) *index {
 func (ix *index) url() string { return ix.server.URL + "/simple" }
 
 // hold makes the index keep requests for wheels waiting.
-func (ix *index) hold() {
-	ix.held = make(chan struct{}, 100)
-	ix.release = make(chan struct{})
-	ix.dropped = make(chan struct{})
-}
+func (ix *index) hold() { ix.holding.Store(true) }
 
 func (ix *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -211,7 +211,7 @@ func (ix *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (ix *index) mayServe(r *http.Request) bool {
-	if ix.held == nil {
+	if !ix.holding.Load() {
 		return true
 	}
 	ix.held <- struct{}{}
@@ -219,7 +219,7 @@ func (ix *index) mayServe(r *http.Request) bool {
 	case <-ix.release:
 		return true
 	case <-r.Context().Done():
-		close(ix.dropped)
+		ix.drop()
 		return false
 	}
 }

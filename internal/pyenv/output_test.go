@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/internal/fault"
 )
 
-// The transcripts are what uv 0.13, uv 0.5 and pip 23 wrote, shortened.
+// The transcripts are what uv 0.13, uv 0.6 and pip 23 wrote, shortened.
 func TestExplain(t *testing.T) {
 	tests := []struct{ name, transcript, want, hint string }{
 		{"no name server", `Using Python 3.11.2 environment at: e3
@@ -49,6 +49,9 @@ ERROR: No matching distribution found for uv==0.13.9`,
 			"disk is full: OSError: [Errno 28] No space left on device", ""},
 		{"pip and hashes", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated",
 			"hash of a package is not the one in the lock file", "mirror"},
+		{"arrows", "Resolved 1 package in 84ms\n  × Failed to download `six==1.17.0`\n  ├─▶ Failed to fetch: `https://packages.example/six.whl`\n  ╰─▶ HTTP status client error (404 Not\n      Found)",
+			"Failed to download `six==1.17.0`: Failed to fetch: `https://packages.example/six.whl`: HTTP status client error (404 Not Found)", ""},
+		{"hash with arrows", "  × Failed to download `six==1.17.0`\n  ╰─▶ Hash mismatch for `six==1.17.0`\n", "hash of six==1.17.0 is not the one in the lock file", "mirror"},
 		{"no error was printed", "Resolved 1 package", "running uv: exit status 9: the end", ""},
 	}
 	for _, test := range tests {
