@@ -1,0 +1,137 @@
+"""The process group, the place of this process in it, and sharding."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+
+@dataclass(frozen=True)
+class World:
+    """Where this process stands among all that train together."""
+
+    rank: int
+    size: int
+    local_rank: int  # among the ranks of this node
+    node_rank: int  # nodes are numbered by their lowest rank
+    node: str  # the name of the Ray node, else of the host
+    device: torch.device
+    backend: str  # of the collectives: nccl or gloo
+
+
+@contextlib.contextmanager
+def distributed() -> Iterator[World]:
+    """Join the process group that RANK, WORLD_SIZE, MASTER_ADDR and so on describe.
+
+    A group that exists already, as under Ray Train, is used and left in place.
+    """
+    device = _device()
+    owner = not dist.is_initialized()
+    if owner:
+        if device.type == "cuda":
+            dist.init_process_group("nccl", device_id=device)
+        else:
+            dist.init_process_group("gloo")
+    yield _world(device)
+    # Not after an error: the other ranks may be inside a collective, where this
+    # one would wait for them. The process ends, and they notice.
+    if owner:
+        dist.destroy_process_group()
+
+
+def _device() -> torch.device:
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    # Where several Ray nodes share a host, LOCAL_RANK counts over the host but
+    # CUDA_VISIBLE_DEVICES holds the GPUs of the node. The ranks of a node have
+    # consecutive numbers, so the remainder never gives one GPU to two of them.
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def _world(device: torch.device) -> World:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    # Asked of each other rather than of the environment, which takes the Ray
+    # nodes of one host for one node.
+    places: list[tuple[str, str]] = [("", "")] * size
+    dist.all_gather_object(places, _node())
+    nodes = list(dict.fromkeys(places))
+    return World(
+        rank=rank,
+        size=size,
+        local_rank=places[:rank].count(places[rank]),
+        node_rank=nodes.index(places[rank]),
+        node=places[rank][1],
+        device=device,
+        backend=dist.get_backend(),
+    )
+
+
+def _node() -> tuple[str, str]:
+    """The identity of this node, and its name."""
+    if "ray" in sys.modules:
+        import ray
+
+        if ray.is_initialized():
+            identity = ray.get_runtime_context().get_node_id()
+            names = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
+            return identity, names.get(identity) or socket.gethostname()
+    return socket.gethostname(), socket.gethostname()
+
+
+def shard(model: nn.Module, layers: nn.ModuleList, world: World) -> None:
+    """Shard parameters, gradients and optimizer state over all ranks (FSDP2).
+
+    Weights stay fp32. GPUs compute in bf16 and reduce gradients in fp32.
+    """
+    mesh = init_device_mesh(world.device.type, (world.size,))
+    policy = MixedPrecisionPolicy()
+    if world.device.type == "cuda":
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    # Gathered parameters are kept until the backward pass has used them: the
+    # presets are small, and it saves every second all-gather.
+    for module in (*layers, model):
+        fully_shard(module, mesh=mesh, mp_policy=policy, reshard_after_forward=False)
+
+
+class LateScalar:
+    """The mean of a scalar over all ranks, and when it was ready, read later.
+
+    Reading a value at once would stall the device until the host has queued
+    new work. Here the copy to the host is queued right behind the work that
+    makes the value, so that reading it while the next step runs waits for
+    nothing else.
+    """
+
+    def __init__(self, value: Tensor) -> None:
+        total = value.detach().clone()
+        dist.all_reduce(total)
+        self._value = (total / dist.get_world_size()).to("cpu", non_blocking=True)
+        self._ready_at = time.perf_counter()
+        self._ready: torch.cuda.Event | None = None
+        if value.is_cuda:
+            self._ready = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            self._ready.record()
+
+    def read(self) -> float:
+        if self._ready:
+            self._ready.synchronize()
+        return float(self._value.item())
+
+    def seconds_since(self, earlier: LateScalar) -> float:
+        """The time between the two being ready. This one must have been read."""
+        if self._ready and earlier._ready:
+            return float(earlier._ready.elapsed_time(self._ready)) / 1000
+        return self._ready_at - earlier._ready_at
