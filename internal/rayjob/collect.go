@@ -157,12 +157,13 @@ func (s *collection) watch(ctx context.Context) error {
 	}
 }
 
-// allGone says whether no process that wrote one of the files lives.
+// allGone says whether no process that wrote one of the files lives. Ray takes
+// a while to count the processes of a dead node as dead.
 func (s *collection) allGone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.files {
-		if s.workers[f.WorkerID].Alive {
+		if w := s.workers[f.WorkerID]; w.Alive && s.nodes[w.NodeID].Alive() {
 			return false
 		}
 	}

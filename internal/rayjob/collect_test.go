@@ -137,7 +137,7 @@ func TestRayCollect(t *testing.T) {
 	address, token := rayAddress(t)
 	id := submitPython(t, direct, actorsProgram)
 	t.Run("while it runs, over a bad line", func(t *testing.T) {
-		proxy, through := newCuttingProxy(t, address, 100<<10)
+		proxy, through := newCuttingProxy(t, address, 200<<10)
 		checkActors(t, collect(t, Collector{Client: newClient(t, through, token), SubmissionID: id}), id)
 		if proxy.cuts.Load() == 0 {
 			t.Fatal("the proxy cut no connection: nothing was tested")

@@ -3,6 +3,7 @@ package rayjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -84,11 +85,14 @@ func (s *collection) listAll(ctx context.Context, nodes []Node) (listed map[stri
 	return listed, unread
 }
 
+// errDead says that a node is lost, and its files with it.
+var errDead = errors.New("the node is dead")
+
 func deadNode(n Node) error {
 	if n.StateMessage == "" {
-		return errors.New("the node is dead")
+		return errDead
 	}
-	return errors.New("the node is dead: " + n.StateMessage)
+	return fmt.Errorf("%w: %s", errDead, n.StateMessage)
 }
 
 // consider follows the file if it is the job's and not followed yet.
@@ -116,42 +120,38 @@ func (s *collection) consider(ctx context.Context, file string, listedBy []strin
 	return nil
 }
 
-// identify says whether a file is the job's and who writes it. A worker that
-// several nodes list and Ray does not know yet is left for the next look,
-// unless there will be none.
+// identify says whether a file is the job's and who writes it.
 func (s *collection) identify(ctx context.Context, file string, listedBy []string) (source Source, ours bool, err error) {
 	if file == driverFile(s.SubmissionID) {
-		node := s.job.DriverNodeID
-		if node == "" {
-			node = listedBy[0]
-		}
-		return Source{NodeID: node, File: file}, true, nil
+		node, known := s.writer(s.job.DriverNodeID, listedBy)
+		return Source{NodeID: node, File: file}, known, nil
 	}
 	m := workerFile.FindStringSubmatch(file)
 	if m == nil {
 		return Source{}, false, nil
 	}
-	job := m[2]
+	worker, job := m[1], m[2]
+	pid, err := strconv.Atoi(m[3])
+	if err != nil {
+		return Source{}, false, nil
+	}
 	if strings.Trim(job, "f") == "" {
 		if job, err = s.jobInside(ctx, file, listedBy[0]); err != nil {
 			return Source{}, false, err
 		}
 	}
-	if !s.jobs[job] {
-		return Source{}, false, nil
+	node, known := s.writer(s.workers[worker].NodeID, listedBy)
+	return Source{NodeID: node, File: file, WorkerID: worker, PID: pid}, known && s.jobs[job], nil
+}
+
+// writer returns the node that a file is attributed to: the one that Ray
+// names, or else the only one that lists it. Where Ray does not know yet and
+// several list it, that is left for a later look, unless the job has ended.
+func (s *collection) writer(named string, listedBy []string) (nodeID string, known bool) {
+	if named != "" {
+		return named, true
 	}
-	pid, err := strconv.Atoi(m[3])
-	if err != nil {
-		return Source{}, false, nil
-	}
-	node := s.workers[m[1]].NodeID
-	if node == "" && len(listedBy) > 1 && !s.job.Status.Terminal() {
-		return Source{}, false, nil
-	}
-	if node == "" {
-		node = listedBy[0]
-	}
-	return Source{NodeID: node, File: file, WorkerID: m[1], PID: pid}, true, nil
+	return listedBy[0], len(listedBy) == 1 || s.job.Status.Terminal()
 }
 
 // jobInside returns the job that a file without one in its name tells in its

@@ -3,7 +3,6 @@ package rayjob
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -13,6 +12,8 @@ const (
 	// drainPatience is how long the end of a file is asked for once the job has
 	// ended and the file cannot be read.
 	drainPatience = 20 * time.Second
+	// readTimeout bounds one read: a node that is gone may not say so.
+	readTimeout = 90 * time.Second
 )
 
 // follower reads one file as it grows.
@@ -22,41 +23,39 @@ type follower struct {
 	listedBy []string // nodes; guarded by collection.mu
 
 	magic magic
+	took  time.Duration // by the last read
 }
 
 // run reads the file again and again, seldom where it is quiet or long, until
 // the collection drains; then once more, to its end.
 func (f *follower) run(ctx context.Context) {
 	pause := f.Interval
-	var failing time.Time
+	var failing time.Time // since when nothing new came, while draining
 	for {
 		draining := isClosed(f.drain) // asked before reading: what is read then is all
-		start, before := time.Now(), f.magic.offset
+		before := f.magic.offset
 		err := f.read(ctx)
-		switch {
-		case ctx.Err() != nil:
+		progress := f.magic.offset > before
+		if ctx.Err() != nil {
 			return
+		}
+		if failing.IsZero() || progress || !draining {
+			failing = time.Now()
+		}
+		switch {
 		case err == nil && draining:
 			f.magic.end(f.text)
 			return
-		case err == nil:
-			failing = time.Time{}
-		default:
-			if failing.IsZero() {
-				failing = start
-			}
-			if final(err) || draining && time.Since(failing) > drainPatience {
-				f.magic.end(f.text)
-				f.gap(Gap{f.Source, err})
-				return
-			}
+		case err != nil && (final(err) || time.Since(failing) > drainPatience):
+			f.magic.end(f.text)
+			f.gap(Gap{f.Source, err})
+			return
 		}
-		if pause *= 2; err == nil && f.magic.offset > before {
+		if pause = min(2*pause, slowest*f.Interval); progress {
 			pause = f.Interval
 		}
 		// A reader that starts from the beginning takes longer and longer.
-		pause = max(min(pause, slowest*f.Interval), share*time.Since(start))
-		if !f.sleep(ctx, pause, draining) {
+		if !f.sleep(ctx, max(pause, share*f.took), draining) {
 			return
 		}
 	}
@@ -64,29 +63,44 @@ func (f *follower) run(ctx context.Context) {
 
 // final says that trying again cannot help.
 func final(err error) bool {
-	return errors.Is(err, ErrShrunk) || errors.Is(err, ErrTooLong) || errors.Is(err, errNowhere)
+	return errors.Is(err, ErrShrunk) || errors.Is(err, ErrTooLong) || errors.Is(err, errDead)
 }
 
-// errNowhere says that every node that had the file is dead.
-var errNowhere = errors.New("no node has the file any more")
-
-// read reads on from where the file was left. Another node that lists the file
-// stands in for its own where that one is dead.
+// read reads on from where the file was left. Other nodes that list the file
+// stand in for its own where that one is dead or does not give it.
 func (f *follower) read(ctx context.Context) error {
 	nodes := f.route(f)
 	if len(nodes) == 0 {
 		f.mu.Lock()
 		node := f.nodes[f.NodeID]
 		f.mu.Unlock()
-		return fmt.Errorf("%w: %w", errNowhere, deadNode(node))
+		return deadNode(node)
 	}
-	node := nodes[0]
+	var first error
+	for _, node := range nodes {
+		err := f.readFrom(ctx, node)
+		if err == nil || final(err) || ctx.Err() != nil {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (f *follower) readFrom(ctx context.Context, node Node) error {
 	leave, err := f.enter(ctx, node)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return f.Reader.ReadLog(ctx, node, f.File, f.magic.offset, f)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	start := time.Now()
+	err = f.Reader.ReadLog(ctx, node, f.File, f.magic.offset, f)
+	f.took = time.Since(start)
+	return err
 }
 
 // Write takes the next bytes of the file.

@@ -64,7 +64,7 @@ func (c *Client) ReadLog(ctx context.Context, node Node, file string, offset int
 	query := url.Values{
 		"node_id": {node.ID}, "filename": {file},
 		"lines":   {"-1"}, // the whole file; 0 would mean the last thousand lines
-		"timeout": {"120"},
+		"timeout": {"60"},
 	}
 	resp, err := c.send(ctx, http.MethodGet, "/api/v0/logs/file", query, nil, 0)
 	if err != nil {
