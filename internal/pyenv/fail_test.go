@@ -40,7 +40,7 @@ func wantFailure(t *testing.T, spec Spec, err error, says, advises []string) {
 }
 
 func TestNoNetwork(t *testing.T) {
-	closed := closedPort(t)
+	closed := closedPort()
 	l := newLab(t, rayWheel(t, "2.58.0"))
 	tests := []struct {
 		name    string
@@ -77,7 +77,7 @@ func TestUnknownVersion(t *testing.T) {
 }
 
 func TestNoNetworkForUV(t *testing.T) {
-	closed := closedPort(t)
+	closed := closedPort()
 	bin := t.TempDir()
 	link(t, realPython(t), filepath.Join(bin, "python3"))
 	spec := Spec{
@@ -112,11 +112,9 @@ func withoutUV(t *testing.T, environ []string, bin string) []string {
 }
 
 // pretend wraps the real Python so that a statement runs before every script.
-func pretend(t *testing.T, bin, name, statement string) string {
+func pretend(t *testing.T, bin, name, statement string) {
 	t.Helper()
-	path := filepath.Join(bin, name)
-	script(t, path, fmt.Sprintf("{ echo 'import sys; %s'; cat; } | exec %q \"$@\"", statement, realPython(t)))
-	return path
+	script(t, filepath.Join(bin, name), fmt.Sprintf("{ echo 'import sys; %s'; cat; } | exec %q \"$@\"", statement, realPython(t)))
 }
 
 func TestHashMismatch(t *testing.T) {
@@ -146,7 +144,7 @@ func TestTorchIndexWithoutTorch(t *testing.T) {
 func TestBuiltEnvironmentIsChecked(t *testing.T) {
 	l := newLab(t, rayWheel(t, "2.40.0"))
 	_, err := Ensure(t.Context(), l.spec, nil)
-	wantFailure(t, l.spec, err, []string{"Ray 2.40.0 is too old"}, nil)
+	wantFailure(t, l.spec, err, []string{"ray 2.40.0 is too old"}, nil)
 }
 
 func TestDiskFull(t *testing.T) {

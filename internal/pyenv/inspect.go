@@ -51,7 +51,7 @@ func Inspect(ctx context.Context, name string, environ []string) (Env, error) {
 }
 
 // errUnfit marks a Python without a Ray that can be used.
-var errUnfit = errors.New("no usable Ray")
+var errUnfit = errors.New("it has no Ray that can be used")
 
 func inspect(ctx context.Context, path string, environ []string) (Env, error) {
 	out, err := command{argv: []string{path, "-"}, env: environ, stdin: inspectScript}.run(ctx)
@@ -84,11 +84,11 @@ var extras = map[string]string{
 // problems joins all reasons why trainyard cannot work with this Ray.
 func (i inspection) problems() error {
 	if i.Ray == "" {
-		return errors.New("Ray is not installed")
+		return errors.New("no package ray")
 	}
 	var errs []error
 	if !rayHasTokens(i.Ray) {
-		errs = append(errs, fmt.Errorf("Ray %s is too old: token authentication came with 2.%d", i.Ray, minRayMinor))
+		errs = append(errs, fmt.Errorf("ray %s is too old: token authentication came with 2.%d", i.Ray, minRayMinor))
 	}
 	for _, module := range slices.Sorted(maps.Keys(i.Errors)) {
 		part, ok := extras[module]

@@ -53,8 +53,8 @@ func TestInspectRefuses(t *testing.T) {
 		{bin, []string{"it is a folder"}, filepath.Join(bin, "bin", "python")},
 		{"hello", []string{"it is no Python 3"}, ""},
 		{"broken", []string{"exit status 3: cannot start"}, ""},
-		{"no-ray", []string{"no usable Ray: Ray is not installed"}, filepath.Join(bin, "no-ray") + " " + install},
-		{"old", []string{"Ray 2.51.1 is too old"}, install},
+		{"no-ray", []string{"it has no Ray that can be used: no package ray"}, filepath.Join(bin, "no-ray") + " " + install},
+		{"old", []string{"ray 2.51.1 is too old"}, install},
 		{"bare", []string{"the dashboard, of ray[default], cannot be imported", "Ray Train, of ray[train], cannot be imported"}, install},
 		{"half", []string{"Ray cannot be imported: ModuleNotFoundError"}, install},
 	}

@@ -230,7 +230,7 @@ func (ix *index) list(w http.ResponseWriter, name string) {
 	for _, wheel := range ix.wheels {
 		if strings.ReplaceAll(wheel.name, "_", "-") == name {
 			found = true
-			fmt.Fprintf(w, `<a href="/files/%s#sha256=%x">%[1]s</a>`, wheel.file(), sha256.Sum256(wheel.data))
+			_, _ = fmt.Fprintf(w, `<a href="/files/%s#sha256=%x">%[1]s</a>`, wheel.file(), sha256.Sum256(wheel.data))
 		}
 	}
 	if !found {
@@ -239,7 +239,7 @@ func (ix *index) list(w http.ResponseWriter, name string) {
 }
 
 // closedPort is an address on loopback where nobody listens.
-func closedPort(t *testing.T) string {
+func closedPort() string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	return server.URL

@@ -16,41 +16,63 @@ import (
 // The transcripts are what uv 0.13, uv 0.6 and pip 23 wrote, shortened.
 func TestExplain(t *testing.T) {
 	tests := []struct{ name, transcript, want, hint string }{
-		{"no name server", `Using Python 3.11.2 environment at: e3
+		{
+			"no name server", `Using Python 3.11.2 environment at: e3
 error: Request failed after 3 retries in 12.5s
   cause: Failed to fetch: ` + "`https://user:secret@packages.example/simple/six/`" + `
   cause: error sending request for url (https://packages.example/simple/six/)
   cause: client error (Connect)
   cause: dns error
   cause: failed to lookup address information: Name or service not known`,
-			"reaching packages.example: failed to lookup address information: Name or service not known", "HTTPS_PROXY"},
-		{"old words", `error: Failed to fetch: ` + "`https://packages.example/simple/six/`" + `
+			"reaching packages.example: failed to lookup address information: Name or service not known", "HTTPS_PROXY",
+		},
+		{
+			"old words", `error: Failed to fetch: ` + "`https://packages.example/simple/six/`" + `
   Caused by: Could not connect, are you offline?
   Caused by: client error (Connect)
   Caused by: operation timed out`,
-			"reaching packages.example: operation timed out", "HTTPS_PROXY"},
-		{"certificate", `error: Failed to fetch: ` + "`https://packages.example/simple/six/`" + `
+			"reaching packages.example: operation timed out", "HTTPS_PROXY",
+		},
+		{
+			"certificate", `error: Failed to fetch: ` + "`https://packages.example/simple/six/`" + `
   Caused by: client error (Connect)
   Caused by: invalid peer certificate: UnknownIssuer`,
-			"reaching packages.example: invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"},
-		{"hash", "Resolved 1 package in 548ms\nerror: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`\n\n         Expected:\n           sha256:00\n",
-			"hash of six==1.17.0 is not the one in the lock file", "mirror"},
-		{"disk full", "warning: Failed to hardlink files\nerror: Failed to install: x.whl (x==1)\n  cause: Failed to copy to `/c/x.py`\n  cause: failed to copy file: No space left on device (os error 28)",
-			"disk is full: failed to copy file: No space left on device (os error 28)", ""},
-		{"permission", "error: failed to create directory `/root/.cache/uv`: Permission denied (os error 13)",
-			"failed to create directory `/root/.cache/uv`: Permission denied (os error 13)", "cache folder"},
-		{"refused", "error: Failed to fetch: `https://packages.example/simple/six/`\n  cause: HTTP status client error (403 Forbidden) for url (https://packages.example/simple/six/)",
-			"Failed to fetch: `https://packages.example/simple/six/`: HTTP status client error (403 Forbidden) for url (https://packages.example/simple/six/)", ""},
-		{"pip without network", `WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/uv/
+			"reaching packages.example: invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE",
+		},
+		{
+			"hash", "Resolved 1 package in 548ms\nerror: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`\n\n         Expected:\n           sha256:00\n",
+			"hash of six==1.17.0 is not the one in the lock file", "mirror",
+		},
+		{
+			"disk full", "warning: Failed to hardlink files\nerror: Failed to install: x.whl (x==1)\n  cause: Failed to copy to `/c/x.py`\n  cause: failed to copy file: No space left on device (os error 28)",
+			"disk is full: failed to copy file: No space left on device (os error 28)", "",
+		},
+		{
+			"permission", "error: failed to create directory `/root/.cache/uv`: Permission denied (os error 13)",
+			"failed to create directory `/root/.cache/uv`: Permission denied (os error 13)", "cache folder",
+		},
+		{
+			"refused", "error: Failed to fetch: `https://packages.example/simple/six/`\n  cause: HTTP status client error (403 Forbidden) for url (https://packages.example/simple/six/)",
+			"Failed to fetch: `https://packages.example/simple/six/`: HTTP status client error (403 Forbidden) for url (https://packages.example/simple/six/)", "",
+		},
+		{
+			"pip without network", `WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/uv/
 ERROR: Could not find a version that satisfies the requirement uv==0.13.9 (from versions: none)
 ERROR: No matching distribution found for uv==0.13.9`,
-			"reaching the package index: [Errno 111] Connection refused", "PIP_INDEX_URL"},
-		{"pip with a full disk", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
-			"disk is full: OSError: [Errno 28] No space left on device", ""},
-		{"pip and hashes", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated",
-			"hash of a package is not the one in the lock file", "mirror"},
-		{"arrows", "Resolved 1 package in 84ms\n  × Failed to download `six==1.17.0`\n  ├─▶ Failed to fetch: `https://packages.example/six.whl`\n  ╰─▶ HTTP status client error (404 Not\n      Found)",
-			"Failed to download `six==1.17.0`: Failed to fetch: `https://packages.example/six.whl`: HTTP status client error (404 Not Found)", ""},
+			"reaching the package index: [Errno 111] Connection refused", "PIP_INDEX_URL",
+		},
+		{
+			"pip with a full disk", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+			"disk is full: OSError: [Errno 28] No space left on device", "",
+		},
+		{
+			"pip and hashes", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated",
+			"hash of a package is not the one in the lock file", "mirror",
+		},
+		{
+			"arrows", "Resolved 1 package in 84ms\n  × Failed to download `six==1.17.0`\n  ├─▶ Failed to fetch: `https://packages.example/six.whl`\n  ╰─▶ HTTP status client error (404 Not\n      Found)",
+			"Failed to download `six==1.17.0`: Failed to fetch: `https://packages.example/six.whl`: HTTP status client error (404 Not Found)", "",
+		},
 		{"hash with arrows", "  × Failed to download `six==1.17.0`\n  ╰─▶ Hash mismatch for `six==1.17.0`\n", "hash of six==1.17.0 is not the one in the lock file", "mirror"},
 		{"no error was printed", "Resolved 1 package", "running uv: exit status 9: the end", ""},
 	}

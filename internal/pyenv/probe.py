@@ -1,4 +1,4 @@
-# Says what an interpreter is, as one JSON object. Runs on any Python 3.
+# Says what an interpreter is, as one JSON object. Runs on Python 3.6 and newer.
 import importlib.util
 import json
 import sys

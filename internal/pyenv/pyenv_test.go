@@ -36,8 +36,10 @@ func TestEnsureBuildsOnceAndReuses(t *testing.T) {
 		built.TransformersVersion != "" || !strings.HasPrefix(built.PythonVersion, "3.") {
 		t.Errorf("built %+v", built)
 	}
-	for _, step := range []string{"looking for Python", "creating environment", "resolving packages", "fetching packages",
-		"installing packages", "compiling bytecode", "checking Ray"} {
+	for _, step := range []string{
+		"looking for Python", "creating environment", "resolving packages", "fetching packages",
+		"installing packages", "compiling bytecode", "checking Ray",
+	} {
 		if !strings.Contains(progress.texts(), step) {
 			t.Errorf("progress has no %q:\n%s", step, progress.texts())
 		}

@@ -26,18 +26,24 @@ func TestFindPython(t *testing.T) {
 		says     []string
 		saysHint string
 	}{
-		{name: "newest supported name first",
-			pythons: map[string]string{"python3": "3,11,2", "python3.10": "3,10,1", "python3.12": "3,12,3", "python3.14": "3,14,0"}, want: "3.12.3"},
+		{
+			name:    "newest supported name first",
+			pythons: map[string]string{"python3": "3,11,2", "python3.10": "3,10,1", "python3.12": "3,12,3", "python3.14": "3,14,0"}, want: "3.12.3",
+		},
 		{name: "python3 before python", pythons: map[string]string{"python": "3,10,4", "python3": "3,11,2"}, want: "3.11.2"},
 		{name: "a shim that does not run", pythons: map[string]string{"python3.13": "", "python3": "3,11,2"}, want: "3.11.2"},
 		{name: "none", says: []string{"looking for Python 3.10 to 3.13: there is none on PATH"}, saysHint: "install Python 3.13"},
-		{name: "only others", pythons: map[string]string{"python3": "3,9,18", "python3.14": "3,14,0", "python3.12": "", "python3-config": ""},
+		{
+			name: "only others", pythons: map[string]string{"python3": "3,9,18", "python3.14": "3,14,0", "python3.12": "", "python3-config": ""},
 			says:     []string{"looking for Python 3.10 to 3.13: found only ", "python3.12 (does not run)", "python3 (3.9.18)", "python3.14 (3.14.0)"},
-			saysHint: "--python PATH"},
+			saysHint: "--python PATH",
+		},
 		{name: "given", pythons: map[string]string{"python3.13": "3,13,0", "mine": "3,10,9"}, given: "mine", want: "3.10.9"},
 		{name: "given and missing", given: "mine", says: []string{`finding "mine": not on PATH`}},
-		{name: "given and unsupported", pythons: map[string]string{"mine": "3,9,1"}, given: "mine",
-			says: []string{"mine (3.9.1): unsupported"}, saysHint: "CPython 3.10 to 3.13"},
+		{
+			name: "given and unsupported", pythons: map[string]string{"mine": "3,9,1"}, given: "mine",
+			says: []string{"mine (3.9.1): unsupported"}, saysHint: "CPython 3.10 to 3.13",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
