@@ -32,7 +32,6 @@ const (
 	bold   = "1"
 	faint  = "2"
 	red    = "31"
-	green  = "32"
 	yellow = "33"
 	cyan   = "36"
 )
@@ -64,15 +63,9 @@ func textOf(e Event, paint func(style, text string) string) (line string, ok boo
 		return stepLine(paint, yellow, "warning", e.Text, ""), true
 	case TransportNow:
 		return stepLine(paint, bold, "transport", e.Text, ""), true
-	case RunFinished:
-		style := green
-		if e.Step != "done" {
-			style = red
-		}
-		return stepLine(paint, style, e.Step, e.Text, e.Detail), true
 	case JobOutput:
 		return outputLine(e, paint), true
-	case JobProgress, StepBegan, StepUpdate:
+	case JobProgress, StepBegan, StepUpdate, RunFinished:
 	}
 	return "", false
 }

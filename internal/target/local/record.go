@@ -37,6 +37,8 @@ type Record struct {
 	Interpreter string          `json:"interpreter"`
 	Layout      Layout          `json:"layout"`
 	Endpoint    target.Endpoint `json:"endpoint"`
+	Agent       string          `json:"agent"`   // base URL of the head's agent, which serves log files
+	GCS         string          `json:"gcs"`     // address of Ray's control service, "127.0.0.1:6379"
 	TempDir     string          `json:"tempDir"` // Ray's session folder lies here
 	Leaders     []process.ID    `json:"leaders"` // one for each Ray node, head first
 }

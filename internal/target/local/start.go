@@ -170,7 +170,8 @@ func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Rec
 		return r, err
 	}
 	gcs, dashboard, metrics, agents := ports[0], ports[1], ports[2], ports[3:]
-	r.Endpoint.Address = "http://" + loopback(dashboard)
+	r.GCS, r.Endpoint.Address = loopback(gcs), "http://"+loopback(dashboard)
+	r.Agent = "http://" + loopback(agents[0])
 
 	progress("starting the head")
 	store := objectStoreBytes(r.Layout.Nodes() + 1)
@@ -186,7 +187,7 @@ func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Rec
 	for i, gpus := range r.Layout.GPUs {
 		name := fmt.Sprintf("worker-%d", i)
 		n, err := s.spawn(&r, name, s.nodeEnviron(r, i), metrics,
-			"start", "--address", loopback(gcs), "--num-cpus", strconv.Itoa(cpus(r.Layout)),
+			"start", "--address", r.GCS, "--num-cpus", strconv.Itoa(cpus(r.Layout)),
 			"--num-gpus", strconv.Itoa(len(gpus)), "--dashboard-agent-listen-port", strconv.Itoa(agents[1+i]),
 			"--object-store-memory", store)
 		if err != nil {
@@ -237,6 +238,7 @@ func (s Store) spawn(r *Record, name string, environ []string, metricsPort int, 
 	defer log.Close() //nolint:errcheck // the child has its own handle
 	args = append([]string{s.path(r.ID, "node.py")}, append(args,
 		"--block", "--node-ip-address=127.0.0.1", "--node-name", name, "--temp-dir", r.TempDir,
+		"--min-worker-port=0", "--max-worker-port=0", // else every node hands out the same ports from 10002 on
 		"--disable-usage-stats", "--include-log-monitor=false", "--log-style=record", "--log-color=false")...)
 	cmd := exec.Command(r.Interpreter, args...) //nolint:noctx // it outlives this call; Store.End ends it
 	cmd.Env = append(s.environ(*r), "DASHBOARD_METRIC_PORT="+strconv.Itoa(metricsPort))
@@ -311,6 +313,7 @@ func (s Store) environ(r Record) []string {
 		"PATH="+strings.Join([]string{s.path(r.ID, "bin"), filepath.Dir(r.Interpreter), path}, string(os.PathListSeparator)),
 		markName+"="+r.ID,
 		"CUDA_VISIBLE_DEVICES=", // nodes with GPUs name theirs
+		"RAY_ADDRESS="+r.GCS,    // else Ray looks for clusters among all processes, and finds others
 		"RAY_AUTH_MODE=token", "RAY_AUTH_TOKEN="+r.Endpoint.Token,
 		"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0", // node.py says why
 		"RAY_DEDUP_LOGS=0", "RAY_COLOR_PREFIX=0", "RAY_USAGE_STATS_ENABLED=0",

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/workflow"
+)
+
+func (a *app) attachCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "attach [RUN]",
+		GroupID: "run",
+		Short:   "Follow a detached run to its end",
+		Long: `Follow a detached run, the newest one where none is named: all its output from
+the first line, then its verdict and exit code, as train itself would have given
+them. Ctrl-C leaves the run going.`,
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "json"); err != nil {
+				return err
+			}
+			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+				run, err := openRun(w, args)
+				if err != nil {
+					return err
+				}
+				err = w.Attach(cmd.Context(), run)
+				if run.Info.State.Final() {
+					a.printRun(run, output)
+				}
+				return err
+			})
+		},
+	}
+	addOutputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+func (a *app) stopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stop [RUN]",
+		GroupID: "run",
+		Short:   "Stop a run's job; its logs and verdict are kept",
+		Args:    usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+				run, err := openRun(w, args)
+				if err != nil {
+					return err
+				}
+				return w.Stop(cmd.Context(), run)
+			})
+		},
+	}
+}
+
+func (a *app) downCommand() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:     "down",
+		GroupID: "run",
+		Short:   "End the Ray clusters that --keep left on this machine",
+		Long: `End the Ray clusters that train --keep left on this machine. Clusters that a run
+uses stay, unless --force gives those runs up.`,
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+				ended, err := w.Down(cmd.Context(), force)
+				if ended == 0 && err == nil {
+					w.Story.Note("no kept cluster on this machine")
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "end clusters that a run uses, too; those runs are lost")
+	return cmd
+}

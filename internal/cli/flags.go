@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+)
+
+func addRunFileFlag(cmd *cobra.Command) {
+	cmd.Flags().StringP("file", "f", "", "run file, instead of trainyard.yaml in this folder")
+}
+
+// loadConfig merges flags, environment and run file.
+func loadConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
+	name, err := cmd.Flags().GetString("file")
+	if err != nil {
+		return nil, fmt.Errorf("reading flag --file: %w", err)
+	}
+	var data []byte
+	if name == "" {
+		name = config.FileName
+		data, err = config.Find(".")
+	} else {
+		data, err = config.Read(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(config.Sources{File: data, FileName: name, Env: os.LookupEnv, Flags: cmd.Flags(), Command: args})
+}
+
+func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {
+	cmd.Flags().StringVarP(output, "output", "o", choices[0], "`form` of the result: "+strings.Join(choices, " or "))
+}
+
+func checkOutput(output string, choices ...string) error {
+	if slices.Contains(choices, output) {
+		return nil
+	}
+	return fault.WithCode(fault.Usage, fmt.Errorf("unknown output %q: it is %s", output, strings.Join(choices, " or ")))
+}
+
+// printJSON writes v to standard output as indented JSON.
+func (a *app) printJSON(v any) {
+	encoder := json.NewEncoder(a.streams.Out)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(v) // the reader is gone, or it is a bug that a test finds
+}

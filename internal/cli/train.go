@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/workflow"
+)
+
+func (a *app) trainCommand() *cobra.Command {
+	var opts trainOptions
+	cmd := &cobra.Command{
+		Use:     "train [flags] [-- COMMAND...]",
+		GroupID: "run",
+		Short:   "Run a training job and say which network carried it",
+		Long: `Run the built-in training, or with a COMMAND any program that uses Ray, on a Ray
+cluster of several nodes. Output comes live on standard error, the result on
+standard output; everything is kept in .trainyard/runs/ID.
+
+Ctrl-C stops the job and ends the cluster; a second one ends everything at once.`,
+		Example: `  trainyard train --steps 500
+  trainyard train --working-dir . -- python train.py --lr 1e-4
+  trainyard train --detach && trainyard attach`,
+		Args: commandAfterDash,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, opts, args) },
+	}
+	addRunFileFlag(cmd)
+	config.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&opts.detach, "detach", false, "return once the job is submitted; attach follows it later")
+	addOutputFlag(cmd, &opts.output, "text", "json")
+	return cmd
+}
+
+type trainOptions struct {
+	detach bool
+	output string
+}
+
+// commandAfterDash wants the user's command behind --, so that its flags are
+// not taken for ours.
+func commandAfterDash(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+		return fault.WithCode(fault.Usage, fault.WithHint("put -- before your command: trainyard train -- "+args[0]+" …",
+			fmt.Errorf("unexpected argument %q", args[0])))
+	}
+	return nil
+}
+
+func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error {
+	if err := checkOutput(opts.output, "text", "json"); err != nil {
+		return err
+	}
+	cfg, err := loadConfig(cmd, args)
+	if err != nil {
+		return err
+	}
+	return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+		run, err := w.Train(cmd.Context(), workflow.TrainRequest{
+			Config: cfg, Arguments: os.Args[1:], Detach: opts.detach,
+		})
+		if run != nil {
+			a.printRun(run, opts.output)
+		}
+		return err
+	})
+}
+
+// printRun writes a run's result to standard output.
+func (a *app) printRun(run *runs.Run, output string) {
+	switch {
+	case output == "json":
+		a.printJSON(struct {
+			runs.Info
+			Dir     string          `json:"dir"`
+			Verdict json.RawMessage `json:"verdict,omitempty"`
+		}{run.Info, run.Dir, rawFile(filepath.Join(run.Dir, "verdict.json"))})
+	case run.Info.Detached:
+		_, _ = fmt.Fprintf(a.streams.Out, "%s runs detached; trainyard attach %s follows it\n", run.Info.ID, run.Info.ID)
+	default:
+		outcome, text := workflow.Summary(run)
+		_, _ = fmt.Fprintln(a.streams.Out, a.streams.Result(outcome, text, run.Dir))
+	}
+}
+
+func rawFile(path string) json.RawMessage {
+	data, err := os.ReadFile(path)
+	if err != nil || !json.Valid(data) {
+		return nil
+	}
+	return data
+}

@@ -1,0 +1,29 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// PrintError writes an error and its hints to standard error, for a person.
+// Several problems joined into one stand on lines of their own.
+func (s Streams) PrintError(err error, hints []string) {
+	paint := painter(s.Color)
+	text := strings.ReplaceAll(err.Error(), "\n", "\n  ")
+	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+text)
+	for _, hint := range hints {
+		_, _ = fmt.Fprintln(s.Err, paint(faint, "hint")+"   "+hint)
+	}
+}
+
+// Result is the line that says what came of a run: the outcome, what was
+// reached, and where its folder is.
+func (s Streams) Result(outcome, text, dir string) string {
+	paint := painter(false) // standard output may be a file
+	room := columns - nameWidth - utf8.RuneCountInString(text)
+	if room < utf8.RuneCountInString(dir)+2 {
+		return stepLine(paint, "", outcome, text, "") + "\n" + stepLine(paint, "", "run", dir, "")
+	}
+	return stepLine(paint, "", outcome, text, dir)
+}

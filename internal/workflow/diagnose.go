@@ -1,0 +1,96 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/rayjob"
+)
+
+// failure explains why a job failed: the worker process that died, with rank,
+// node and its last lines, where there is one; else what Ray says.
+func (f *following) failure(job rayjob.Job) error {
+	ctx, cancel := context.WithTimeout(f.Hard, 10*time.Second)
+	defer cancel()
+	text := fmt.Sprintf("running job %q: ", f.run.Info.SubmissionID)
+	if worker, ok := f.lostWorker(ctx); ok {
+		text += f.describe(worker)
+	} else {
+		text += reason(job)
+	}
+	return fault.WithCode(fault.JobFailed, fault.WithHint("all output is in "+f.run.LogDir(), fmt.Errorf("%s", text)))
+}
+
+// lostWorker finds the first worker process of the job that did not end of its
+// own will.
+func (f *following) lostWorker(ctx context.Context) (rayjob.Worker, bool) {
+	workers, err := f.client.Workers(ctx)
+	if err != nil {
+		return rayjob.Worker{}, false
+	}
+	for _, w := range workers {
+		if w.Alive || w.Type != "WORKER" || !strings.Contains(w.ExitType, "SYSTEM_ERROR") && !strings.Contains(w.ExitType, "OUT_OF_MEMORY") {
+			continue
+		}
+		if _, ours := f.lines.Rank(w.PID); ours {
+			return w, true
+		}
+	}
+	return rayjob.Worker{}, false
+}
+
+// describe says which worker died and quotes its last lines.
+func (f *following) describe(w rayjob.Worker) string {
+	rank, _ := f.lines.Rank(w.PID)
+	node := w.NodeID
+	if name := f.nodeName(w.NodeID); name != "" {
+		node = name
+	}
+	text := fmt.Sprintf("rank %d on node %s (process %d) died", rank, node, w.PID)
+	if w.ExitDetail != "" {
+		text += ": " + firstSentence(w.ExitDetail)
+	}
+	for _, tail := range f.gatherer.Tails(w.PID) {
+		text += fmt.Sprintf("\n  last lines of %s:\n    %s", tail.File, strings.Join(tail.Lines, "\n    "))
+	}
+	return text
+}
+
+func (f *following) nodeName(id string) string {
+	ctx, cancel := context.WithTimeout(f.Hard, 10*time.Second)
+	defer cancel()
+	nodes, err := f.client.Nodes(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, n := range nodes {
+		if n.ID == id {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// reason is what Ray says of a failed job, shortened to its point: the last
+// line of a traceback, the exit code.
+func reason(job rayjob.Job) string {
+	lines := strings.Split(strings.TrimSpace(job.Message), "\n")
+	text := lines[0]
+	if len(lines) > 1 {
+		text += "\n    " + strings.Join(lines[max(1, len(lines)-8):], "\n    ")
+	}
+	if text == "" {
+		text = string(job.Status)
+	}
+	return text
+}
+
+func firstSentence(text string) string {
+	if i := strings.Index(text, ". "); i > 0 {
+		return text[:i]
+	}
+	return strings.TrimSuffix(text, ".")
+}

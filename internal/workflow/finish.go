@@ -1,0 +1,160 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/fabric"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/process"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target/local"
+	"github.com/trainyard/trainyard/internal/ui"
+)
+
+// following prepares to follow a run's job on its cluster.
+func (w Workspace) following(run *runs.Run, cluster local.Record) (*following, error) {
+	ray, err := client(cluster)
+	if err != nil {
+		return nil, err
+	}
+	f := &following{Workspace: w, run: run, client: ray, cluster: cluster, facts: cluster.Facts(), hosts: 1}
+	if cluster.Layout.AsHosts {
+		f.hosts = f.facts.Nodes
+	}
+	return f, nil
+}
+
+// conclude says what came out of a job that has ended, and returns the error
+// that the command ends with: nil where the job succeeded and nothing that was
+// demanded of the transport is missing.
+func (f *following) conclude(end ending) error {
+	info := &f.run.Info
+	info.State = end.state
+	info.Verdict = verdictWord(end.verdict)
+	if err := f.run.SaveVerdict(end.verdict); err != nil {
+		f.Story.Warn(err.Error())
+	}
+	if end.state == runs.Succeeded || len(end.verdict.Processes) > 0 {
+		f.Story.Transport(f.transportText(end.verdict))
+	}
+	for _, warning := range end.verdict.Warnings {
+		f.Story.Warn(warning)
+	}
+	switch end.state {
+	case runs.Succeeded:
+		return f.demanded(end.verdict)
+	case runs.Interrupted:
+		return fault.WithCode(fault.Interrupted, errors.New("interrupted; the job was stopped"))
+	case runs.TimedOut:
+		limit := time.Duration(info.TimeoutS * float64(time.Second))
+		return fault.WithCode(fault.JobFailed, fmt.Errorf("running job %q: not done after %s and stopped", info.SubmissionID, limit))
+	case runs.Stopped:
+		return fault.WithCode(fault.JobFailed, fmt.Errorf("running job %q: somebody stopped it", info.SubmissionID))
+	default:
+		return f.failure(end.job)
+	}
+}
+
+func verdictWord(v fabric.Verdict) string {
+	if v.Cause == "" {
+		return string(v.Verdict)
+	}
+	return string(v.Verdict) + " " + string(v.Cause)
+}
+
+// transportText is the verdict in one line. Where there was no GPU, it names
+// what the ranks talked over instead.
+func (f *following) transportText(v fabric.Verdict) string {
+	if v.Cause == fabric.NoGPU {
+		text := "no GPU here, nothing to prove"
+		if f.lines.backend != "" {
+			text = f.lines.backend + " over TCP between " + plural(f.facts.Nodes, "node") + ": " + text
+		}
+		return text
+	}
+	return fmt.Sprintf("%s  %s", v.Verdict, v.Summary)
+}
+
+// demanded turns a verdict that misses a demand into the command's error.
+func (f *following) demanded(v fabric.Verdict) error {
+	if !v.Blocks() {
+		return nil
+	}
+	code := fault.Unproven
+	if v.Verdict == fabric.Fail {
+		code = fault.FabricFail
+	}
+	err := fmt.Errorf("checking for %s: %s (%s)", v.Expectation, v.Verdict, v.Cause)
+	return fault.WithCode(code, fault.WithHint(v.Remedy, err))
+}
+
+// release ends a run's cluster, or keeps it for the next one. A cluster whose
+// run was lost is ended in any case.
+func (w Workspace) release(cluster local.Record, run *runs.Run) error {
+	// What tidies up must not be stopped by the interrupt that asked for it.
+	ctx := context.WithoutCancel(w.Hard)
+	if run.Info.Keep && w.Hard.Err() == nil {
+		_, err := w.Clusters.Change(cluster.ID, func(r *local.Record) error {
+			r.Holder, r.Owner, r.RunDir = local.KeptForUse, process.ID{}, ""
+			return nil
+		})
+		w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
+		return err
+	}
+	return w.Clusters.End(ctx, cluster)
+}
+
+// record writes down how the run ended and says it.
+func (w Workspace) record(run *runs.Run, err error) error {
+	info := &run.Info
+	info.Detached = false
+	info.Ended = now()
+	code := fault.CodeOf(err)
+	exit := int(code)
+	info.ExitCode = &exit
+	if err != nil {
+		info.Message = err.Error()
+	}
+	if !info.State.Final() {
+		info.State = runs.Failed
+		if code == fault.Interrupted {
+			info.State = runs.Interrupted
+		}
+	}
+	return errors.Join(err, run.Save())
+}
+
+// Summary is a finished run in one line: what came of it, and how long it
+// took. It reads the run's own records.
+func Summary(run *runs.Run) (outcome, text string) {
+	took := ""
+	if run.Info.Submitted != nil && run.Info.Ended != nil {
+		took = " in " + ui.Seconds(run.Info.Ended.Sub(*run.Info.Submitted).Seconds())
+	}
+	steps := run.Steps()
+	switch {
+	case run.Info.State != runs.Succeeded && len(steps) > 0:
+		last := steps[len(steps)-1]
+		text = fmt.Sprintf("at step %d of %d, loss %.2f%s", last.Step, last.Steps, last.Loss, took)
+	case len(steps) > 0:
+		last := steps[len(steps)-1]
+		text = fmt.Sprintf("%d steps, loss %.2f -> %.2f%s", last.Step, steps[0].Loss, last.Loss, took)
+	default:
+		text = strings.TrimSpace(run.Info.Entrypoint + took)
+	}
+	if run.Info.State == runs.Succeeded {
+		return "done", text
+	}
+	return string(run.Info.State), text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,189 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainyard/trainyard/fabric"
+	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target"
+	"github.com/trainyard/trainyard/internal/target/local"
+)
+
+const (
+	// stopPatience is how long a job that was asked to stop may take; Ray ends
+	// it by force after a few seconds.
+	stopPatience = 30 * time.Second
+	// drainPatience is how long reading the last lines of all logs may take
+	// after a job's end.
+	drainPatience = 60 * time.Second
+)
+
+// errDetached says that the terminal hung up and the job goes on.
+var errDetached = errors.New("detached")
+
+// following is one job being followed to its end.
+type following struct {
+	Workspace
+	run      *runs.Run
+	client   *rayjob.Client
+	cluster  local.Record
+	facts    target.Facts
+	hosts    int // machines as NCCL counts them
+	lines    *lines
+	gatherer *evidence.Gatherer
+}
+
+// ending is how a job ended.
+type ending struct {
+	job     rayjob.Job
+	state   runs.State
+	verdict fabric.Verdict
+}
+
+// follow shows the job's output and gathers its evidence until it has ended.
+// Where ctx ends first, or the run's time is up, the job is stopped, unless
+// leave is set: then follow returns the context's error and the job goes on.
+func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
+	metrics, err := os.Create(filepath.Join(f.run.Dir, "metrics.jsonl"))
+	if err != nil {
+		return ending{}, fmt.Errorf("writing metrics of run %q: %w", f.run.Info.ID, err)
+	}
+	defer metrics.Close() //nolint:errcheck // written as it goes
+	f.lines = &lines{story: f.Story, builtIn: f.run.Info.BuiltIn, metrics: metrics}
+	f.gatherer = &evidence.Gatherer{Dir: f.run.LogDir(), OnLine: f.lines.take}
+
+	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCollecting()
+	collected := make(chan error, 1)
+	all := collector(f.cluster, f.client, f.run.Info.SubmissionID)
+	all.Emit, all.Gap = f.gatherer.Chunk, f.gatherer.Gap
+	go func() { collected <- all.Run(collecting) }()
+
+	job, state, err := f.await(ctx, leave)
+	if err != nil {
+		stopCollecting()
+		<-collected
+		return ending{}, errors.Join(err, f.gatherer.Close())
+	}
+	f.drain(collected, stopCollecting)
+	if err := f.gatherer.Close(); err != nil {
+		f.Story.Warn(err.Error())
+	}
+	f.lines.flush()
+	return ending{job, state, f.verdict()}, nil
+}
+
+// await waits for the job's end and says what the end is called.
+func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.State, error) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if limit := f.run.Info.TimeoutS; limit > 0 && f.run.Info.Submitted != nil {
+		deadline := f.run.Info.Submitted.Add(time.Duration(limit * float64(time.Second)))
+		timer := time.AfterFunc(time.Until(deadline), func() { cancel(errTimeUp) })
+		defer timer.Stop()
+	}
+	go func() {
+		select {
+		case <-f.Detach:
+			cancel(errDetached)
+		case <-waiting.Done():
+		}
+	}()
+	job, err := f.client.WaitForEnd(waiting, f.run.Info.SubmissionID, f.pending)
+	if err == nil {
+		return job, stateOf(job), nil
+	}
+	cause := context.Cause(waiting)
+	switch {
+	case cause == nil:
+		return rayjob.Job{}, "", f.lost(err)
+	case errors.Is(cause, errDetached):
+		return rayjob.Job{}, "", errDetached
+	case errors.Is(cause, errTimeUp):
+		f.Story.Warn(fmt.Sprintf("stopping the job: its time of %s is up", time.Duration(f.run.Info.TimeoutS*float64(time.Second))))
+		job, err = f.stop()
+		return job, runs.TimedOut, err
+	case leave:
+		return rayjob.Job{}, "", ctx.Err()
+	default:
+		f.Story.Warn("stopping the job; press Ctrl-C again to end at once")
+		job, err = f.stop()
+		if err != nil && f.Hard.Err() != nil { // the second Ctrl-C: nothing more to wait for
+			return job, runs.Interrupted, nil
+		}
+		return job, runs.Interrupted, err
+	}
+}
+
+var errTimeUp = errors.New("time is up")
+
+// lost explains that the cluster went away under the job.
+func (f *following) lost(err error) error {
+	return fault.WithCode(fault.JobFailed, fault.WithHint("the cluster's own log may say why: see "+f.run.LogDir(),
+		fmt.Errorf("following job %q: %w", f.run.Info.SubmissionID, err)))
+}
+
+func stateOf(job rayjob.Job) runs.State {
+	switch job.Status {
+	case rayjob.Succeeded:
+		return runs.Succeeded
+	case rayjob.Stopped:
+		return runs.Stopped
+	default:
+		return runs.Failed
+	}
+}
+
+// pending shows what a job waits for that does not run yet.
+func (f *following) pending(job rayjob.Job) {
+	if job.Status == rayjob.Pending && job.Message != "" {
+		f.Story.Update(job.Message)
+	}
+}
+
+// stop asks Ray to stop the job and waits for it, however the command's own
+// context stands.
+func (f *following) stop() (rayjob.Job, error) {
+	ctx, cancel := context.WithTimeout(f.Hard, stopPatience)
+	defer cancel()
+	if err := f.client.Stop(ctx, f.run.Info.SubmissionID); err != nil {
+		return rayjob.Job{}, err
+	}
+	return f.client.WaitForEnd(ctx, f.run.Info.SubmissionID, nil)
+}
+
+// drain waits for the last lines of all logs.
+func (f *following) drain(collected <-chan error, stop func()) {
+	timer := time.NewTimer(drainPatience)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-collected:
+	case <-timer.C:
+		err = fmt.Errorf("reading the last lines took longer than %s", drainPatience)
+		stop()
+		<-collected
+	case <-f.Hard.Done():
+		stop()
+		<-collected
+	}
+	if err != nil {
+		f.gatherer.Gap(rayjob.Gap{Err: err})
+	}
+}
+
+func (f *following) verdict() fabric.Verdict {
+	expect, err := fabric.ParseExpectation(f.run.Info.Expect)
+	if err != nil { // a run folder of another version
+		expect = fabric.Any
+	}
+	return f.gatherer.Judge(expect, evidence.Facts{Ranks: f.lines.World(), Nodes: f.hosts, GPUs: f.facts.GPUs})
+}

@@ -1,0 +1,177 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/pack"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/train"
+)
+
+// packed is the code of the job, as a zip on disk.
+func packed(ctx context.Context, job config.Job) (pack.Package, error) {
+	if len(job.Command) == 0 {
+		return pack.FS(train.Package())
+	}
+	return pack.Dir(ctx, job.WorkingDir, pack.Options{IncludeSecrets: job.IncludeSecrets})
+}
+
+// command is the argument list that Ray runs.
+func command(cfg *config.Config, run *runs.Run) ([]string, error) {
+	if len(cfg.Job.Command) > 0 {
+		return cfg.Job.Command, nil
+	}
+	t := cfg.Train
+	checkpoints, err := filepath.Abs(run.CheckpointDir())
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint folder: %w", err)
+	}
+	args := []string{
+		"python", "-m", "trainyard.train", "--model", t.Model, "--steps", strconv.Itoa(t.Steps),
+		"--seed", strconv.Itoa(t.Seed), "--max-failures", strconv.Itoa(t.MaxFailures), "--checkpoint-dir", checkpoints,
+	}
+	for _, option := range []struct {
+		flag string
+		set  bool
+		text string
+	}{
+		{"--seq-len", t.SeqLen > 0, strconv.Itoa(t.SeqLen)},
+		{"--batch-size", t.BatchSize > 0, strconv.Itoa(t.BatchSize)},
+		{"--learning-rate", t.LearningRate > 0, strconv.FormatFloat(t.LearningRate, 'g', -1, 64)},
+		{"--num-workers", t.NumWorkers > 0, strconv.Itoa(t.NumWorkers)},
+	} {
+		if option.set {
+			args = append(args, option.flag, option.text)
+		}
+	}
+	data, err := localPath(t.Data, t.Data != "" && t.Data != "stdlib")
+	if err != nil {
+		return nil, err
+	}
+	resume, err := localPath(t.Resume, t.Resume != "")
+	if err != nil {
+		return nil, err
+	}
+	if data != "" {
+		args = append(args, "--data", data)
+	}
+	if resume != "" {
+		args = append(args, "--resume", resume)
+	}
+	return args, nil
+}
+
+// localPath makes a path absolute, because the job runs in another folder.
+func localPath(path string, isPath bool) (string, error) {
+	if !isPath {
+		return path, nil
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("naming %q: %w", path, err)
+	}
+	if _, err := os.Stat(absolute); err != nil {
+		return "", fault.WithCode(fault.Usage, fmt.Errorf("looking for %q: %w", path, errors.Unwrap(err)))
+	}
+	return absolute, nil
+}
+
+// checkCommand looks for the program that a user's command starts, in the
+// places where the job will look for it, so that a typing error is known
+// before a cluster is.
+func checkCommand(job config.Job, interpreter, path string) error {
+	if len(job.Command) == 0 {
+		return nil
+	}
+	name := job.Command[0]
+	if name == "python" || name == "python3" {
+		return scriptExists(job)
+	}
+	if strings.ContainsRune(name, filepath.Separator) {
+		if filepath.IsAbs(name) {
+			return executable(name)
+		}
+		return executable(filepath.Join(job.WorkingDir, name))
+	}
+	for _, dir := range append([]string{filepath.Dir(interpreter)}, filepath.SplitList(path)...) {
+		if executable(filepath.Join(dir, name)) == nil {
+			return nil
+		}
+	}
+	return fault.WithCode(fault.Usage, fault.WithHint("check the spelling; --pip PACKAGE brings a program that a Python package has",
+		fmt.Errorf("looking for command %q: neither the Python environment nor PATH has it", name)))
+}
+
+// scriptExists looks for the file that Python is to run.
+func scriptExists(job config.Job) error {
+	if len(job.Command) < 2 || strings.HasPrefix(job.Command[1], "-") {
+		return nil
+	}
+	script := job.Command[1]
+	if !filepath.IsAbs(script) {
+		script = filepath.Join(job.WorkingDir, script)
+	}
+	if _, err := os.Stat(script); errors.Is(err, fs.ErrNotExist) {
+		return fault.WithCode(fault.Usage, fault.WithHint("paths in the command are relative to --working-dir",
+			fmt.Errorf("looking for script %q in %q: no such file", job.Command[1], job.WorkingDir)))
+	}
+	return nil
+}
+
+func executable(path string) error {
+	if _, err := exec.LookPath(path); err != nil {
+		return fault.WithCode(fault.Usage, fmt.Errorf("looking for command %q: %w", path, errors.Unwrap(err)))
+	}
+	return nil
+}
+
+// submission is the job as Ray takes it.
+func submission(cfg *config.Config, run *runs.Run, args []string, packageURI string, lookup func(string) (string, bool)) rayjob.Submission {
+	// Ray Train copies what a worker prints into its own log, and with it once
+	// more into the worker's standard error.
+	env := map[string]string{"RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
+	// Without NCCL's own account of its networks there is nothing to judge.
+	if _, set := lookup("NCCL_DEBUG"); !set {
+		env["NCCL_DEBUG"] = "INFO"
+	}
+	if len(cfg.Job.Command) == 0 {
+		env["TRAINYARD_METRICS"] = "json"
+	}
+	maps.Copy(env, cfg.Job.Env)
+	return rayjob.Submission{
+		ID:         run.Info.SubmissionID,
+		Entrypoint: shellJoin(args),
+		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env, Pip: cfg.Job.Pip},
+		Metadata:   map[string]string{"trainyard_run": run.Info.ID},
+	}
+}
+
+// shellJoin writes an argument list so that a shell reads the same list. Words
+// that need no quotes have none, for those who read them.
+func shellJoin(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if arg == "" || strings.ContainsFunc(arg, needsQuotes) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func needsQuotes(r rune) bool {
+	plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
+	return !plain
+}

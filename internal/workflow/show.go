@@ -1,0 +1,206 @@
+package workflow
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/ui"
+)
+
+// lines reads the job's output for what it means: records of the built-in
+// training, announcements of ranks, and text for people.
+type lines struct {
+	story   *ui.Story
+	builtIn bool     // the built-in training: Ray's own remarks are not shown
+	metrics *os.File // metrics.jsonl; nil: not kept
+
+	mu      sync.Mutex
+	ranks   rayjob.Ranks
+	held    []heldLine  // of training workers whose ranks are not known yet
+	release *time.Timer // passes on what is held
+	byPID   map[int]int // rank by process, from the training's own records
+	world   int         // size, 0 where not known
+	backend string
+	last    evidence.Record // the newest step
+	done    evidence.Record // event done, once it is there
+}
+
+func (l *lines) take(line evidence.Line) {
+	if record, ok := evidence.ParseRecord(line.Text); ok {
+		l.record(record, line.Text)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ranks.Observe(line.Text) {
+		l.tellHeld()
+		return
+	}
+	if !l.shown(line) {
+		return
+	}
+	if _, known := l.rankOf(line.PID); !known && line.Name == trainWorker && len(l.held) < mostHeld {
+		l.hold(line)
+		return
+	}
+	l.story.Output(l.sourceOf(line), string(line.Text))
+}
+
+const (
+	// trainWorker is Ray Train's name for the process of a rank.
+	trainWorker = "RayTrainWorker"
+	// mostHeld lines wait at most holdTime for their ranks: the announcement is
+	// in another process's log, which may be read a moment later.
+	mostHeld = 1000
+	holdTime = 3 * time.Second
+)
+
+type heldLine struct {
+	evidence.Line
+	text string
+}
+
+// hold keeps a line until its rank is announced, or for a moment. l.mu is
+// held.
+func (l *lines) hold(line evidence.Line) {
+	l.held = append(l.held, heldLine{line, string(line.Text)})
+	if l.release == nil {
+		l.release = time.AfterFunc(holdTime, l.flush)
+	}
+}
+
+// flush passes on what is held, whether or not its ranks are known.
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.held {
+		l.story.Output(l.sourceOf(line.Line), line.text)
+	}
+	l.held, l.release = nil, nil
+}
+
+// tellHeld passes on the lines whose ranks are known by now. l.mu is held.
+func (l *lines) tellHeld() {
+	l.held = slices.DeleteFunc(l.held, func(line heldLine) bool {
+		_, known := l.rankOf(line.PID)
+		if known {
+			l.story.Output(l.sourceOf(line.Line), line.text)
+		}
+		return known
+	})
+}
+
+func (l *lines) record(r evidence.Record, text []byte) {
+	if l.metrics != nil {
+		_, _ = l.metrics.Write(append(bytes.Clone(text), '\n')) // a full disk must not end a run
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch r.Event {
+	case "rank":
+		if l.byPID == nil {
+			l.byPID = map[int]int{}
+		}
+		l.byPID[r.PID] = r.Rank
+		l.world, l.backend = r.WorldSize, r.Backend
+	case "step":
+		l.last = r
+		left := 0.0
+		if r.Step > 0 {
+			left = r.Elapsed / float64(r.Step) * float64(r.Steps-r.Step)
+		}
+		l.story.Progress(ui.Progress{Step: r.Step, Steps: r.Steps, Loss: r.Loss, TokensPerSecond: r.TokensPerSecond, SecondsLeft: left})
+	case "done":
+		l.done = r
+	}
+}
+
+// rankOf finds a process's rank. l.mu is held. Nodes of one machine share an
+// address, and processes of several machines may share a pid: a pid counts
+// only where it is the only one.
+func (l *lines) rankOf(pid int) (int, bool) {
+	if rank, ok := l.byPID[pid]; ok {
+		return rank, true
+	}
+	found, rank := 0, 0
+	for _, r := range l.ranks.Current() {
+		if r.PID == pid {
+			found, rank = found+1, r.World
+		}
+	}
+	return rank, found == 1
+}
+
+// Rank is rankOf for others.
+func (l *lines) Rank(pid int) (int, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rankOf(pid)
+}
+
+// World is the number of ranks, 0 where not known.
+func (l *lines) World() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.world > 0 {
+		return l.world
+	}
+	return len(l.ranks.Current())
+}
+
+func (l *lines) sourceOf(line evidence.Line) string {
+	if line.Driver() {
+		return "driver"
+	}
+	if rank, ok := l.rankOf(line.PID); ok {
+		return fmt.Sprintf("rank %d", rank)
+	}
+	name := line.Name
+	if name == "" {
+		name = "process"
+	}
+	return fmt.Sprintf("%s %d", name, line.PID)
+}
+
+// shown leaves out what Ray says of itself: its log lines at level INFO, the
+// worker lines that it repeats in the driver's log, and, for the built-in
+// training, what Ray's own actors say. The log files have it all.
+func (l *lines) shown(line evidence.Line) bool {
+	text := line.Text
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return false
+	case line.Driver() && (isRayInfo(text) || isRepeated(text)):
+		return false
+	case line.Driver() && bytes.HasPrefix(text, []byte("Running entrypoint for job ")):
+		return false
+	case bytes.Contains(text, []byte(" NCCL INFO ")):
+		return false // evidence, hundreds of lines of it
+	}
+	if !l.builtIn || line.Driver() {
+		return true
+	}
+	_, isRank := l.rankOf(line.PID)
+	return isRank || line.Name == trainWorker
+}
+
+// isRayInfo knows Ray's own log lines, "2026-11-29 22:41:22,389	INFO
+// worker.py:1683 -- …".
+func isRayInfo(text []byte) bool {
+	_, rest, ok := bytes.Cut(text, []byte("\tINFO "))
+	return ok && bytes.Contains(rest, []byte(".py:")) && len(text) > 4 && text[4] == '-'
+}
+
+// isRepeated knows a worker's line that Ray copied into the driver's log,
+// "(RayTrainWorker pid=3360, ip=10.0.0.1) …", with its colours.
+func isRepeated(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("\x1b[36m"))
+	end := bytes.IndexByte(text, ')')
+	return len(text) > 0 && text[0] == '(' && end > 0 && bytes.Contains(text[:end], []byte("pid="))
+}

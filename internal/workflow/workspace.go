@@ -1,0 +1,93 @@
+// Package workflow tells the stories of the commands: which steps they take,
+// in which order, and what is kept or torn down at the end. Each step is done
+// by a package of its own; here stands only their order.
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target/local"
+	"github.com/trainyard/trainyard/internal/ui"
+)
+
+// Workspace is what every story needs: where things are kept and who is told.
+type Workspace struct {
+	Runs     runs.Store
+	Clusters local.Store
+	CacheDir string   // environments
+	Environ  []string // NAME=value
+	Story    *ui.Story
+	Version  string // trainyard's
+
+	// Lookup reads an environment variable.
+	Lookup func(string) (string, bool)
+	// Hard ends when the user will not wait any longer: what only tidies up
+	// stops then, too.
+	Hard context.Context //nolint:containedctx // its life is the command's
+	// Detach is closed when the terminal hangs up.
+	Detach <-chan struct{}
+}
+
+// EndOrphans ends the clusters of runs whose trainyard was killed, says so, and
+// marks those runs as lost.
+func (w Workspace) EndOrphans(ctx context.Context) error {
+	records, err := w.Clusters.List()
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if !record.Orphan() {
+			continue
+		}
+		processes, err := record.Processes()
+		if err != nil {
+			return err
+		}
+		if err := w.Clusters.End(ctx, record); err != nil {
+			return err
+		}
+		w.Story.Warn(fmt.Sprintf("ended %d processes of cluster %s, whose trainyard (process %d) was killed",
+			processes, record.ID, record.Owner.PID))
+		w.markLost(record.RunDir)
+	}
+	return nil
+}
+
+func (w Workspace) markLost(dir string) {
+	run, err := runs.OpenDir(dir)
+	if err != nil || run.Info.State.Final() {
+		return
+	}
+	run.Info.State = runs.Lost
+	run.Info.Message = "trainyard was killed; its processes were ended later"
+	run.Info.Ended = now()
+	_ = run.Save() // the folder may be another user's by now
+}
+
+func now() *time.Time {
+	t := time.Now().Truncate(time.Millisecond)
+	return &t
+}
+
+// client talks to a cluster's Ray.
+func client(record local.Record) (*rayjob.Client, error) {
+	return rayjob.New(record.Endpoint.Address, record.Endpoint.Token, rayjob.Options{})
+}
+
+// collector reads all output of a job. The nodes of a local cluster share one
+// log folder, and an agent reads a file from any place: much cheaper than the
+// dashboard, which begins at the start each time.
+func collector(record local.Record, ray *rayjob.Client, job string) *rayjob.Collector {
+	return &rayjob.Collector{
+		Client: ray, SubmissionID: job, Interval: readInterval,
+		Reader: rayjob.AgentLogs{Client: ray, Agent: func(rayjob.Node) string { return record.Agent }},
+	}
+}
+
+// readInterval is the least time between two looks at a growing log file; a
+// quiet one is looked at every eighth time.
+const readInterval = 250 * time.Millisecond
