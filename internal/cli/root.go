@@ -60,10 +60,11 @@ to TCP without a word, and the job goes on at a fraction of the speed.
 
 Exit codes: 0 done, 1 error, 2 usage or run file, 3 the job failed, 4 the fabric
 check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2, // letters that may differ; cobra sets its default too late for us
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:                       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
