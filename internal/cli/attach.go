@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/workflow"
 )
 
@@ -20,17 +21,17 @@ them. Ctrl-C leaves the run going.`,
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return err
 			}
-			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
-				run, err := openRun(w, args)
-				if err != nil {
+			var run *runs.Run
+			err := a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
+				if run, err = openRun(w, args); err != nil {
 					return err
 				}
-				err = w.Attach(cmd.Context(), run)
-				if run.Info.State.Final() {
-					a.printRun(run, output)
-				}
-				return err
+				return w.Attach(cmd.Context(), run)
 			})
+			if run != nil && run.Info.State.Final() {
+				a.printRun(run, output)
+			}
+			return err
 		},
 	}
 	addOutputFlag(cmd, &output, "text", "json")

@@ -61,15 +61,15 @@ func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
-		run, err := w.Train(cmd.Context(), workflow.TrainRequest{
-			Config: cfg, Arguments: os.Args[1:], Detach: opts.detach,
-		})
-		if run != nil {
-			a.printRun(run, opts.output)
-		}
+	var run *runs.Run
+	err = a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
+		run, err = w.Train(cmd.Context(), workflow.TrainRequest{Config: cfg, Arguments: os.Args[1:], Detach: opts.detach})
 		return err
 	})
+	if run != nil {
+		a.printRun(run, opts.output)
+	}
+	return err
 }
 
 // printRun writes a run's result to standard output.

@@ -87,6 +87,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		jobs:      map[string]bool{},
 		nodes:     map[string]Node{},
 		workers:   map[string]Worker{},
+		detached:  map[place]bool{},
 		places:    make(chan struct{}, cmp.Or(c.Parallel, defaultParallel)),
 		atNode:    map[string]chan struct{}{},
 		drain:     make(chan struct{}),
@@ -110,10 +111,11 @@ func (c *Collector) Run(ctx context.Context) error {
 // collection is one run of a Collector.
 type collection struct {
 	Collector
-	job     Job
-	running sync.WaitGroup
-	places  chan struct{}
-	drain   chan struct{} // closed when files are complete and are to be read to their end
+	job      Job
+	running  sync.WaitGroup
+	places   chan struct{}
+	detached map[place]bool // actors that outlive the job
+	drain    chan struct{}  // closed when files are complete and are to be read to their end
 
 	emitting sync.Mutex // held while Emit or Gap is called
 
@@ -146,6 +148,7 @@ func (s *collection) watch(ctx context.Context) error {
 		if job.Status.Terminal() {
 			if ended.IsZero() {
 				ended = time.Now()
+				s.findDetached(ctx)
 			}
 			if s.allGone() && s.allListed() || time.Since(ended) > settle {
 				return nil
@@ -157,13 +160,38 @@ func (s *collection) watch(ctx context.Context) error {
 	}
 }
 
-// allGone says whether no process that wrote one of the files lives. Ray takes
-// a while to count the processes of a dead node as dead.
+// findDetached notes the actors that the job leaves behind on purpose: nobody
+// waits for their end. Ray's own libraries start such actors, too. Where the
+// cluster does not tell, settle bounds the wait.
+func (s *collection) findDetached(ctx context.Context) {
+	for id := range s.jobs {
+		actors, err := s.Client.Actors(ctx, id)
+		if err != nil {
+			return
+		}
+		for _, a := range actors {
+			if a.Detached {
+				s.detached[place{a.NodeID, a.PID}] = true
+			}
+		}
+	}
+}
+
+// place tells a process from all others.
+type place struct {
+	nodeID string
+	pid    int
+}
+
+// allGone says whether no process that wrote one of the files lives, detached
+// actors aside. Ray takes a while to count the processes of a dead node as
+// dead.
 func (s *collection) allGone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.files {
-		if w := s.workers[f.WorkerID]; w.Alive && s.nodes[w.NodeID].Alive() {
+		w := s.workers[f.WorkerID]
+		if w.Alive && s.nodes[w.NodeID].Alive() && !s.detached[place{w.NodeID, w.PID}] {
 			return false
 		}
 	}

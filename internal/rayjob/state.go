@@ -60,7 +60,8 @@ type Actor struct {
 	State      string     `json:"state"` // ALIVE, DEAD, PENDING_CREATION, …
 	JobID      string     `json:"job_id"`
 	NodeID     string     `json:"node_id"`
-	PID        int        `json:"pid"` // 0 until it has a process
+	PID        int        `json:"pid"`         // 0 until it has a process
+	Detached   bool       `json:"is_detached"` // lives on after its job
 	DeathCause DeathCause `json:"death_cause"`
 }
 

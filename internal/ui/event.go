@@ -14,16 +14,15 @@ type Kind string
 
 // The kinds of events.
 const (
-	StepBegan    Kind = "step-began"    // Step
-	StepUpdate   Kind = "step-update"   // Step, Text: what it does or waits for now
-	StepDone     Kind = "step-done"     // Step, Text: what came out, Seconds
-	StepFailed   Kind = "step-failed"   // Step, Seconds
-	JobOutput    Kind = "job-output"    // Source, Text: a line of the job's output
-	JobProgress  Kind = "job-progress"  // Progress
-	Note         Kind = "note"          // Text: worth knowing
-	Warning      Kind = "warning"       // Text: worth acting on
-	RunFinished  Kind = "run-finished"  // Step: the outcome in a word, Text: the outcome in a sentence, Detail, Seconds
-	TransportNow Kind = "transport-now" // Text: what the evidence says so far
+	StepBegan   Kind = "step-began"   // Step
+	StepUpdate  Kind = "step-update"  // Step, Text: what it does or waits for now
+	StepDone    Kind = "step-done"    // Step, Text: what came out, Seconds
+	StepFailed  Kind = "step-failed"  // Step, Seconds
+	JobOutput   Kind = "job-output"   // Source, Text: a line of the job's output
+	JobProgress Kind = "job-progress" // Progress
+	Note        Kind = "note"         // Text: worth knowing
+	Warning     Kind = "warning"      // Text: worth acting on
+	RunFinished Kind = "run-finished" // Step: the outcome in a word, Text: the outcome in a sentence, Detail, Seconds
 )
 
 // Event is one thing that happened. Fields that its kind does not name are
@@ -133,9 +132,6 @@ func (s *Story) Note(text string) { s.say(Note, text) }
 
 // Warn says something worth acting on.
 func (s *Story) Warn(text string) { s.say(Warning, text) }
-
-// Transport says what the evidence tells of the network so far.
-func (s *Story) Transport(text string) { s.say(TransportNow, text) }
 
 func (s *Story) say(kind Kind, text string) {
 	s.mu.Lock()

@@ -114,7 +114,7 @@ func (l *live) Event(e Event) {
 		l.bottom = e.Progress.String()
 	case RunFinished:
 		l.bottom = ""
-	case JobOutput, Note, Warning, TransportNow:
+	case JobOutput, Note, Warning:
 	}
 	line, ok := textOf(e, l.paint)
 	if ok {

@@ -61,8 +61,6 @@ func textOf(e Event, paint func(style, text string) string) (line string, ok boo
 		return stepLine(paint, faint, "note", e.Text, ""), true
 	case Warning:
 		return stepLine(paint, yellow, "warning", e.Text, ""), true
-	case TransportNow:
-		return stepLine(paint, bold, "transport", e.Text, ""), true
 	case JobOutput:
 		return outputLine(e, paint), true
 	case JobProgress, StepBegan, StepUpdate, RunFinished:

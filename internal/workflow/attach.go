@@ -67,6 +67,7 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 		return err
 	}
 	w.Story.Add(events)
+	w.Story.Begin("job")
 	end, err := f.follow(ctx, true)
 	if err != nil {
 		run.Info.Owner = process.ID{}

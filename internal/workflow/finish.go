@@ -38,9 +38,7 @@ func (f *following) conclude(end ending) error {
 	if err := f.run.SaveVerdict(end.verdict); err != nil {
 		f.Story.Warn(err.Error())
 	}
-	if end.state == runs.Succeeded || len(end.verdict.Processes) > 0 {
-		f.Story.Transport(f.transportText(end.verdict))
-	}
+	f.Story.Done(f.transportText(end.verdict))
 	for _, warning := range end.verdict.Warnings {
 		f.Story.Warn(warning)
 	}

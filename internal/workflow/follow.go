@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,10 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		return ending{}, fmt.Errorf("writing metrics of run %q: %w", f.run.Info.ID, err)
 	}
 	defer metrics.Close() //nolint:errcheck // written as it goes
-	f.lines = &lines{story: f.Story, builtIn: f.run.Info.BuiltIn, metrics: metrics}
+	f.lines = &lines{
+		story: f.Story, builtIn: f.run.Info.BuiltIn, metrics: metrics,
+		began: func() { f.Story.Done(f.run.Info.SubmissionID + " running") },
+	}
 	f.gatherer = &evidence.Gatherer{Dir: f.run.LogDir(), OnLine: f.lines.take}
 
 	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
@@ -73,6 +77,8 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		<-collected
 		return ending{}, errors.Join(err, f.gatherer.Close())
 	}
+	f.Story.Begin("transport")
+	f.Story.Update("reading the last lines of all logs")
 	f.drain(collected, stopCollecting)
 	if err := f.gatherer.Close(); err != nil {
 		f.Story.Warn(err.Error())
@@ -142,10 +148,17 @@ func stateOf(job rayjob.Job) runs.State {
 	}
 }
 
-// pending shows what a job waits for that does not run yet.
+// pending shows what a job waits for that has not been heard of yet.
 func (f *following) pending(job rayjob.Job) {
-	if job.Status == rayjob.Pending && job.Message != "" {
-		f.Story.Update(job.Message)
+	if f.lines.Began() {
+		return
+	}
+	switch job.Status {
+	case rayjob.Pending:
+		f.Story.Update(cmp.Or(job.Message, "waiting for Ray to start it"))
+	case rayjob.Running:
+		f.Story.Update("the driver runs, its workers are starting")
+	case rayjob.Stopped, rayjob.Succeeded, rayjob.Failed:
 	}
 }
 

@@ -19,6 +19,7 @@ type lines struct {
 	story   *ui.Story
 	builtIn bool     // the built-in training: Ray's own remarks are not shown
 	metrics *os.File // metrics.jsonl; nil: not kept
+	began   func()   // called once, when the job's own code is heard of first
 
 	mu      sync.Mutex
 	ranks   rayjob.Ranks
@@ -49,7 +50,16 @@ func (l *lines) take(line evidence.Line) {
 		l.hold(line)
 		return
 	}
-	l.story.Output(l.sourceOf(line), string(line.Text))
+	l.output(l.sourceOf(line), string(line.Text))
+}
+
+// output shows a line. l.mu is held.
+func (l *lines) output(source, text string) {
+	if l.began != nil {
+		l.began()
+		l.began = nil
+	}
+	l.story.Output(source, text)
 }
 
 const (
@@ -80,7 +90,7 @@ func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range l.held {
-		l.story.Output(l.sourceOf(line.Line), line.text)
+		l.output(l.sourceOf(line.Line), line.text)
 	}
 	l.held, l.release = nil, nil
 }
@@ -90,7 +100,7 @@ func (l *lines) tellHeld() {
 	l.held = slices.DeleteFunc(l.held, func(line heldLine) bool {
 		_, known := l.rankOf(line.PID)
 		if known {
-			l.story.Output(l.sourceOf(line.Line), line.text)
+			l.output(l.sourceOf(line.Line), line.text)
 		}
 		return known
 	})
@@ -103,6 +113,11 @@ func (l *lines) record(r evidence.Record, text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch r.Event {
+	case "start":
+		if l.began != nil {
+			l.began()
+			l.began = nil
+		}
 	case "rank":
 		if l.byPID == nil {
 			l.byPID = map[int]int{}
@@ -135,6 +150,13 @@ func (l *lines) rankOf(pid int) (int, bool) {
 		}
 	}
 	return rank, found == 1
+}
+
+// Began tells whether the job's own code has been heard of.
+func (l *lines) Began() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began == nil
 }
 
 // Rank is rankOf for others.

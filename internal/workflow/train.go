@@ -59,6 +59,7 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 	case err != nil:
 		t.Story.Failed()
 	case req.Detach:
+		t.Story.Done(t.run.Info.SubmissionID + " submitted")
 		return t.run, t.detach()
 	default:
 		err = t.complete(ctx)
@@ -257,7 +258,7 @@ func (t *training) submit(ctx context.Context) error {
 	if err := ray.Submit(ctx, submission(t.cfg, t.run, args, uri, t.Lookup)); err != nil {
 		return err
 	}
-	t.Story.Done(info.SubmissionID + " submitted")
+	t.Story.Update("submitted")
 	return nil
 }
 
