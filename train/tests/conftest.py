@@ -6,7 +6,9 @@ import multiprocessing
 import os
 import pickle
 import socket
+import time
 from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +51,7 @@ def run_ranks(tmp_path: Path) -> RunRanks:
         ]
         for process in ranks:
             process.start()
-        for process in ranks:
-            process.join()
+        join(*ranks)
         assert [process.exitcode for process in ranks] == [0] * size
         return [pickle.loads(result.read_bytes()) for result in results]
 
@@ -67,6 +68,8 @@ def as_rank(
 ) -> None:
     import torch
 
+    from trainyard.parallel import distributed
+
     torch.set_num_threads(1)
     os.environ.update(
         RANK=str(rank),
@@ -75,7 +78,20 @@ def as_rank(
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(port),
     )
-    result.write_bytes(pickle.dumps(function(*arguments)))
+    # One group for all that the function does: a second one at the same port
+    # could find the store of the first.
+    with distributed():
+        result.write_bytes(pickle.dumps(function(*arguments)))
+
+
+def join(*processes: ForkServerProcess) -> None:
+    """Waits for all to end; ends those that hang."""
+    deadline = time.monotonic() + 180
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        if process.exitcode is None:
+            process.kill()
+            process.join()
 
 
 def free_port() -> int:

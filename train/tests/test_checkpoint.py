@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from conftest import PROCESSES, RunRanks, as_rank, free_port
+from conftest import PROCESSES, RunRanks, as_rank, free_port, join
 from torch.distributed.checkpoint import state_dict_saver
 
 from trainyard import checkpoint, manifest, model, parallel
@@ -28,7 +28,7 @@ def test_killed_save(moment: str, tmp_path: Path, run_ranks: RunRanks) -> None:
     arguments = (0, 1, free_port(), tmp_path / "result", save, (directory, 1, moment))
     process = PROCESSES.Process(target=as_rank, args=arguments)
     process.start()
-    process.join()
+    join(process)
     assert process.exitcode == -signal.SIGKILL
     assert (directory / "step-000001.partial").is_dir()
     with pytest.raises(ConfigError, match="no complete checkpoint"):

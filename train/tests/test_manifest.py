@@ -48,7 +48,7 @@ def test_check(settings: Settings) -> None:
     # What may change from one run to the next:
     manifest.check(saved, settings("--steps", "11", "--batch-size", "9"), 100)
 
-    with pytest.raises(ConfigError, match="seq_len was 16 and is 32, seed was 0 and is 1"):
+    with pytest.raises(ConfigError, match="seq_len was 16 and is 32, seed was 42 and is 1"):
         manifest.check(saved, settings("--seq-len", "32", "--seed", "1"), 100)
     with pytest.raises(ConfigError, match="data_bytes was 100 and is 101"):
         manifest.check(saved, config, 101)

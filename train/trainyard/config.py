@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seq-len", type=int, default=64, help="tokens per sequence")
     add("--batch-size", type=int, default=8, help="sequences per worker and step")
     add("--learning-rate", type=float, default=3e-3, help="AdamW, after a short warm-up")
-    add("--seed", type=int, default=0, help="of the weights and of the order of the data")
+    add("--seed", type=int, default=42, help="of the weights and of the order of the data")
     # Where, and what happens when something breaks.
     add("--num-workers", type=int, default=0, help="0: one per GPU, or per CPU where there is none")
     add("--max-failures", type=int, default=0, help="times that lost workers are started again")
