@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,10 +21,14 @@ pytestmark = pytest.mark.ray
 @pytest.fixture(scope="module")
 def session() -> Iterator[dict[str, str]]:
     """A cluster of our own: the environment that leads a driver to it, and its logs."""
-    started = ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    where = started.address_info
-    yield {"RAY_ADDRESS": where["gcs_address"], "LOGS": where["session_dir"] + "/logs"}
-    ray.shutdown()
+    # A short path: sockets are made in it. pytest's own are too long.
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        started = ray.init(
+            "local", num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=folder
+        )
+        where = started.address_info
+        yield {"RAY_ADDRESS": where["gcs_address"], "LOGS": where["session_dir"] + "/logs"}
+        ray.shutdown()
 
 
 def drive(session: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
