@@ -13,7 +13,8 @@ func (s Streams) PrintError(err error, hints []string) {
 	text := strings.ReplaceAll(err.Error(), "\n", "\n  ")
 	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+text)
 	for _, hint := range hints {
-		_, _ = fmt.Fprintln(s.Err, paint(faint, "hint")+"   "+hint)
+		lines := strings.Join(wrap(hint, columns-7), "\n       ")
+		_, _ = fmt.Fprintln(s.Err, paint(faint, "hint")+"   "+lines)
 	}
 }
 

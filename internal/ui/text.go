@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,12 +40,37 @@ const (
 // stepLine lays out a finished step: name, text, and the time at the right
 // edge where there is room for it.
 func stepLine(paint func(style, text string) string, style, name, text, right string) string {
-	line := pad(paint(style, name), nameWidth-utf8.RuneCountInString(name)) + text
-	room := columns - nameWidth - utf8.RuneCountInString(text) - utf8.RuneCountInString(right)
+	lines := wrap(text, columns-nameWidth)
+	last := lines[len(lines)-1]
+	line := pad(paint(style, name), nameWidth-utf8.RuneCountInString(name)) +
+		strings.Join(lines, "\n"+strings.Repeat(" ", nameWidth))
 	if right == "" {
 		return strings.TrimRight(line, " ")
 	}
-	return pad(line, max(room, 2)) + paint(faint, right)
+	room := columns - nameWidth - utf8.RuneCountInString(last) - utf8.RuneCountInString(right)
+	if room < 2 {
+		return line + "\n" + pad("", columns-utf8.RuneCountInString(right)) + paint(faint, right)
+	}
+	return pad(line, room) + paint(faint, right)
+}
+
+// wrap breaks text at blanks into lines of at most width columns; a longer word
+// has a line of its own.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, line)
+			line = word
+			continue
+		}
+		if line != "" || len(lines) > 0 && word == "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }
 
 func pad(text string, blanks int) string { return text + strings.Repeat(" ", max(blanks, 0)) }
@@ -71,10 +97,31 @@ func textOf(e Event, paint func(style, text string) string) (line string, ok boo
 // outputLine marks each line of the job with who printed it; the driver's own
 // lines stand as they are.
 func outputLine(e Event, paint func(style, text string) string) string {
+	text := harmless(e.Text)
 	if e.Source == "" || e.Source == "driver" {
-		return e.Text
+		return text
 	}
-	return paint(cyan, "["+e.Source+"]") + " " + e.Text
+	return paint(cyan, "["+e.Source+"]") + " " + text
+}
+
+// escape matches the ANSI sequences that programs print.
+var escape = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\)?|.)`)
+
+// harmless takes out of a job's line what would move the cursor or recolour
+// the terminal, and of a line that was rewritten by carriage returns keeps the
+// last version, as a terminal would.
+func harmless(text string) string {
+	text = strings.TrimRight(text, "\r")
+	text = text[strings.LastIndexByte(text, '\r')+1:]
+	if strings.ContainsRune(text, '\x1b') {
+		text = escape.ReplaceAllString(text, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // String is the progress as one line for people.

@@ -141,13 +141,25 @@ func Summary(run *runs.Run) (outcome, text string) {
 	case len(steps) > 0:
 		last := steps[len(steps)-1]
 		text = fmt.Sprintf("%d steps, loss %.2f -> %.2f%s", last.Step, steps[0].Loss, last.Loss, took)
+	case run.Info.Entrypoint == "":
+		text = "before the job began"
 	default:
-		text = strings.TrimSpace(run.Info.Entrypoint + took)
+		text = run.Info.Entrypoint + took
 	}
-	if run.Info.State == runs.Succeeded {
-		return "done", text
+	return outcomeWord(run.Info), text
+}
+
+// outcomeWord is the outcome in a word: of a job that succeeded, the verdict
+// where that is what failed the run.
+func outcomeWord(info runs.Info) string {
+	if info.State != runs.Succeeded {
+		return string(info.State)
 	}
-	return string(run.Info.State), text
+	if info.ExitCode != nil && *info.ExitCode != int(fault.Done) {
+		word, _, _ := strings.Cut(info.Verdict, " ")
+		return word
+	}
+	return "done"
 }
 
 func plural(n int, noun string) string {

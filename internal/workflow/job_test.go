@@ -1,0 +1,133 @@
+package workflow
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/runs"
+)
+
+func TestShellJoin(t *testing.T) {
+	for want, args := range map[string][]string{
+		"python -m trainyard.train --learning-rate 2e-5": {"python", "-m", "trainyard.train", "--learning-rate", "2e-5"},
+		"python t.py --name 'a b' ''":                    {"python", "t.py", "--name", "a b", ""},
+		`sh -c 'echo $HOME; it'\''s'`:                    {"sh", "-c", "echo $HOME; it's"},
+		"x '*.py' '~' 'a\nb'":                            {"x", "*.py", "~", "a\nb"},
+	} {
+		if got := shellJoin(args); got != want {
+			t.Errorf("shellJoin(%q) = %s, want %s", args, got, want)
+		}
+	}
+}
+
+func TestCommandOfBuiltInTraining(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("book.txt", []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := &runs.Run{Dir: ".trainyard/runs/x"}
+	cfg := &config.Config{Train: config.Train{
+		Model: "tiny", Steps: 20, LearningRate: 2e-5, NumWorkers: 2, Data: "book.txt",
+	}}
+	got, err := command(cfg, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "python -m trainyard.train --model tiny --steps 20 --seed 0 --max-failures 0 --checkpoint-dir " + here +
+		"/.trainyard/runs/x/checkpoints --learning-rate 2e-05 --num-workers 2 --data " + here + "/book.txt"
+	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+		t.Errorf("command (-want +got):\n%s", diff)
+	}
+
+	cfg.Train.Data = "stdlib"
+	cfg.Train.Resume = "nowhere"
+	_, err = command(cfg, run)
+	if want := `looking for "nowhere": no such file or directory`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	if fault.CodeOf(err) != fault.Usage {
+		t.Errorf("code = %d, want a usage error", fault.CodeOf(err))
+	}
+}
+
+func TestCheckCommand(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	for _, file := range []string{"bin/python3.11", "bin/torchrun", "work/run.sh", "work/train.py", "else/tool"} {
+		path := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o700)
+		if strings.HasSuffix(file, ".py") {
+			mode = 0o600
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		command string
+		problem string
+	}{
+		{"", ""},
+		{"python train.py --lr 1", ""},
+		{"python -m package", ""},
+		{"python -c 1", ""},
+		{"torchrun train.py", ""},
+		{"tool", ""},
+		{"./run.sh", ""},
+		{"python tarin.py", `looking for script "tarin.py" in "` + dir + `/work": no such file`},
+		{"torchrum train.py", `looking for command "torchrum": neither the Python environment nor PATH has it`},
+		{"./train.py", `looking for command "` + dir + `/work/train.py": permission denied`},
+		{"/no/such/file", `looking for command "/no/such/file": stat /no/such/file: no such file or directory`},
+	}
+	for _, test := range tests {
+		job := config.Job{Command: strings.Fields(test.command), WorkingDir: filepath.Join(dir, "work")}
+		err := checkCommand(job, filepath.Join(bin, "python3.11"), filepath.Join(dir, "else"))
+		got := ""
+		if err != nil {
+			got = err.Error()
+			if fault.CodeOf(err) != fault.Usage {
+				t.Errorf("checkCommand(%q): code %d, want a usage error", test.command, fault.CodeOf(err))
+			}
+		}
+		if got != test.problem {
+			t.Errorf("checkCommand(%q) = %q, want %q", test.command, got, test.problem)
+		}
+	}
+}
+
+func TestSubmission(t *testing.T) {
+	cfg := &config.Config{Job: config.Job{Env: map[string]string{"NCCL_DEBUG": "WARN", "MINE": "1"}, Pip: []string{"einops"}}}
+	run := &runs.Run{Info: runs.Info{ID: "20261130-abcd", SubmissionID: "trainyard-20261130-abcd"}}
+	unset := func(string) (string, bool) { return "", false }
+	s := submission(cfg, run, []string{"python", "x y"}, "gcs://p.zip", unset)
+	want := map[string]string{
+		"NCCL_DEBUG": "WARN", "MINE": "1", "TRAINYARD_METRICS": "json", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0",
+	}
+	if diff := cmp.Diff(want, s.RuntimeEnv.EnvVars); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	if s.Entrypoint != "python 'x y'" || s.RuntimeEnv.WorkingDir != "gcs://p.zip" || s.Metadata["trainyard_run"] != "20261130-abcd" {
+		t.Errorf("submission = %+v", s)
+	}
+
+	// The user's own choice in the environment is inherited by the cluster.
+	set := func(string) (string, bool) { return "TRACE", true }
+	cfg.Job = config.Job{Command: []string{"x"}}
+	if got := submission(cfg, run, nil, "", set).RuntimeEnv.EnvVars; got["NCCL_DEBUG"] != "" || got["TRAINYARD_METRICS"] != "" {
+		t.Errorf("variables = %v, want neither NCCL_DEBUG nor TRAINYARD_METRICS", got)
+	}
+}

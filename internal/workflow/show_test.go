@@ -1,0 +1,126 @@
+package workflow
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/ui"
+)
+
+// heard keeps what a story tells, a line an event.
+type heard []string
+
+func (h *heard) Event(e ui.Event) {
+	switch e.Kind {
+	case ui.JobOutput:
+		*h = append(*h, e.Source+": "+e.Text)
+	case ui.JobProgress:
+		*h = append(*h, strings.TrimSpace(e.Progress.String()))
+	default:
+		*h = append(*h, string(e.Kind)+" "+e.Text)
+	}
+}
+
+func worker(pid int, name, text string) evidence.Line {
+	return evidence.Line{Source: rayjob.Source{PID: pid, Name: name, File: fmt.Sprintf("worker-%d.out", pid)}, Text: []byte(text)}
+}
+
+func driver(text string) evidence.Line {
+	return evidence.Line{Source: rayjob.Source{File: "job-driver-x.log"}, Text: []byte(text)}
+}
+
+func TestLinesOfAUsersProgram(t *testing.T) {
+	var told heard
+	l := &lines{story: ui.NewStory(&told)}
+	for _, line := range []evidence.Line{
+		driver("2026-11-29 22:41:22,389\tINFO job_manager.py:583 -- Runtime env is setting up."),
+		driver("Running entrypoint for job x: python3 train.py"),
+		driver("hello"),
+		driver("\x1b[36m(RayTrainWorker pid=3360)\x1b[0m a copy"),
+		driver("(RayTrainWorker pid=3361, ip=10.0.0.1) a copy"),
+		worker(3360, "RayTrainWorker", "early line of rank 0"),
+		worker(7, "Counter", "one"),
+		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3360) world_rank=0, local_rank=0, node_rank=0"),
+		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3361) world_rank=1, local_rank=0, node_rank=1"),
+		worker(3361, "RayTrainWorker", "hello"),
+		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>"),
+		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] a.cc:1 NCCL WARN something"),
+		worker(99, "RayTrainWorker", "never announced"),
+	} {
+		l.take(line)
+	}
+	l.flush()
+	want := heard{
+		"driver: hello",
+		"Counter 7: one",
+		"rank 0: early line of rank 0",
+		"rank 1: hello",
+		"rank 1: vm:3361:3706 [0] a.cc:1 NCCL WARN something",
+		"RayTrainWorker 99: never announced",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if l.World() != 2 {
+		t.Errorf("World() = %d, want 2", l.World())
+	}
+}
+
+func TestLinesOfTheBuiltInTraining(t *testing.T) {
+	metrics, err := os.Create(filepath.Join(t.TempDir(), "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.Close()
+	var told heard
+	l := &lines{story: ui.NewStory(&told), builtIn: true, metrics: metrics}
+	l.began = func() { l.story.Note("began") }
+	records := []string{
+		`{"trainyard": 1, "event": "rank", "rank": 0, "world_size": 2, "pid": 10, "backend": "gloo"}`,
+		`{"trainyard": 1, "event": "start", "model": "tiny", "steps": 4}`,
+		`{"trainyard": 1, "event": "step", "step": 1, "steps": 4, "loss": 5.5, "tokens_per_second": 1200, "elapsed": 2.0}`,
+		`{"trainyard": 1, "event": "done", "steps": 4, "first_loss": 5.5, "last_loss": 2.5}`,
+	}
+	l.take(worker(5, "TrainController", "Requesting resources: {'CPU': 1} * 2"))
+	for _, record := range records {
+		l.take(worker(10, "RayTrainWorker", record))
+	}
+	l.take(worker(10, "RayTrainWorker", "a warning of rank 0"))
+	l.take(worker(6, "PlacementGroupCleaner", "Ray's own trouble"))
+	want := heard{"note began", "step 1/4  loss 5.50  1.2k tokens/s  6s left", "rank 0: a warning of rank 0"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	kept, err := os.ReadFile(metrics.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Join(records, "\n")+"\n", string(kept)); diff != "" {
+		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+	}
+	if l.backend != "gloo" || l.World() != 2 {
+		t.Errorf("backend %q, world %d, want gloo, 2", l.backend, l.World())
+	}
+}
+
+func TestReason(t *testing.T) {
+	job := rayjob.Job{Message: "Job entrypoint command failed with exit code 1, last available logs (truncated to 20,000 chars):\n" +
+		strings.Repeat("a line\n", 20) + "ValueError: boom\n"}
+	got := reason(job)
+	if !strings.HasPrefix(got, "Job entrypoint command failed with exit code 1") || !strings.HasSuffix(got, "ValueError: boom") {
+		t.Errorf("reason = %q", got)
+	}
+	if n := strings.Count(got, "\n"); n != 8 {
+		t.Errorf("reason has %d quoted lines, want 8", n)
+	}
+	if got := reason(rayjob.Job{Status: rayjob.Failed}); got != "FAILED" {
+		t.Errorf("reason of a silent job = %q", got)
+	}
+}
