@@ -231,8 +231,10 @@ func TestDirErrors(t *testing.T) {
 		{"links in a circle", map[string]string{"a/b/c.py": "x", "a/b/again": "-> ../../a"}, "", []string{"a/b/again -> "}, ".rayignore"},
 		{
 			"secrets and links at once",
-			map[string]string{"a.py": "x", ".env": "K=1", "conf/id_ed25519": "x", "up": "-> .."}, "",
-			[]string{".env (environment file)", "conf/id_ed25519 (SSH key)", "up -> "}, "--include-secrets",
+			map[string]string{"a.py": "x", ".env": "K=1", "conf/id_ed25519": "x", "up": "-> .."},
+			"",
+			[]string{".env (environment file)", "conf/id_ed25519 (SSH key)", "up -> "},
+			"--include-secrets",
 		},
 	}
 	for _, test := range tests {

@@ -15,17 +15,25 @@ const headBytes = 64 << 10
 // secretNames are files that hold secrets whatever is in them. Patterns with a
 // slash are matched against the end of the path.
 var secretNames = []struct{ pattern, why string }{
-	{"id_rsa", "SSH key"}, {"id_dsa", "SSH key"}, {"id_ecdsa", "SSH key"}, {"id_ed25519", "SSH key"},
-	{"id_ecdsa_sk", "SSH key"}, {"id_ed25519_sk", "SSH key"},
+	{"id_rsa", "SSH key"},
+	{"id_dsa", "SSH key"},
+	{"id_ecdsa", "SSH key"},
+	{"id_ed25519", "SSH key"},
+	{"id_ecdsa_sk", "SSH key"},
+	{"id_ed25519_sk", "SSH key"},
 	{".aws/credentials", "AWS credentials"},
-	{".netrc", "passwords"}, {"_netrc", "passwords"},
+	{".netrc", "passwords"},
+	{"_netrc", "passwords"},
 	{".pypirc", "package index password"},
 	{".git-credentials", "git password"},
 	{".kube/config", "Kubernetes credentials"},
-	{"kubeconfig", "Kubernetes credentials"}, {"*.kubeconfig", "Kubernetes credentials"},
+	{"kubeconfig", "Kubernetes credentials"},
+	{"*.kubeconfig", "Kubernetes credentials"},
 	{"kaggle.json", "Kaggle token"},
-	{".huggingface/token", "Hugging Face token"}, {"huggingface/token", "Hugging Face token"},
-	{"*.p12", "key store"}, {"*.pfx", "key store"},
+	{".huggingface/token", "Hugging Face token"},
+	{"huggingface/token", "Hugging Face token"},
+	{"*.p12", "key store"},
+	{"*.pfx", "key store"},
 }
 
 // harmlessEnv are the endings of .env files that are meant to be shared.

@@ -52,7 +52,7 @@ func (r *Run) Steps() []Step {
 	if err != nil {
 		return nil
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	var steps []Step
 	scanner := bufio.NewScanner(file)
 	for scanner.Scan() {

@@ -57,7 +57,7 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	if err != nil {
 		return ending{}, fmt.Errorf("writing metrics of run %q: %w", f.run.Info.ID, err)
 	}
-	defer metrics.Close() //nolint:errcheck // written as it goes
+	defer metrics.Close()
 	f.lines = &lines{
 		story: f.Story, builtIn: f.run.Info.BuiltIn, metrics: metrics,
 		began: func() { f.Story.Done(f.run.Info.SubmissionID + " running") },
@@ -74,7 +74,7 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	job, state, err := f.await(ctx, leave)
 	if err != nil {
 		stopCollecting()
-		<-collected
+		_ = <-collected
 		return ending{}, errors.Join(err, f.gatherer.Close())
 	}
 	f.Story.Begin("transport")
@@ -183,10 +183,10 @@ func (f *following) drain(collected <-chan error, stop func()) {
 	case <-timer.C:
 		err = fmt.Errorf("reading the last lines took longer than %s", drainPatience)
 		stop()
-		<-collected
+		_ = <-collected
 	case <-f.Hard.Done():
 		stop()
-		<-collected
+		_ = <-collected
 	}
 	if err != nil {
 		f.gatherer.Gap(rayjob.Gap{Err: err})

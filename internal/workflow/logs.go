@@ -71,7 +71,7 @@ func copyLines(path string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("reading log: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	reader := bufio.NewReader(file)
 	for {
 		line, err := reader.ReadBytes('\n')

@@ -46,7 +46,7 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 	if t.pkg, err = packed(ctx, t.cfg.Job); err != nil { // before anything that takes long
 		return nil, err
 	}
-	defer t.pkg.Close() //nolint:errcheck // a file in the system's temporary folder
+	defer t.pkg.Close()
 	if err := t.create(ctx, req.Arguments); err != nil {
 		return nil, err
 	}

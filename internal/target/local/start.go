@@ -235,7 +235,7 @@ func (s Store) spawn(r *Record, name string, environ []string, metricsPort int, 
 	if err != nil {
 		return nil, fmt.Errorf("writing the log of node %q: %w", name, err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own handle
+	defer log.Close() // the child has its own handle
 	args = append([]string{s.path(r.ID, "node.py")}, append(args,
 		"--block", "--node-ip-address=127.0.0.1", "--node-name", name, "--temp-dir", r.TempDir,
 		"--min-worker-port=0", "--max-worker-port=0", // else every node hands out the same ports from 10002 on
@@ -365,7 +365,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding %d free ports: %w", n, err)
 		}
-		defer l.Close() //nolint:errcheck // nothing was accepted
+		defer l.Close()
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
