@@ -64,27 +64,42 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	}
 	f.gatherer = &evidence.Gatherer{Dir: f.run.LogDir(), OnLine: f.lines.take}
 
-	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopCollecting()
-	collected := make(chan error, 1)
-	all := collector(f.cluster, f.client, f.run.Info.SubmissionID)
-	all.Emit, all.Gap = f.gatherer.Chunk, f.gatherer.Gap
-	go func() { collected <- all.Run(collecting) }()
+	logs := f.collect(context.WithoutCancel(ctx))
+	defer logs.stop()
 
 	job, state, err := f.await(ctx, leave)
 	if err != nil {
-		stopCollecting()
-		_ = <-collected
+		logs.stop()
+		<-logs.done
 		return ending{}, errors.Join(err, f.gatherer.Close())
 	}
 	f.Story.Begin("transport")
 	f.Story.Update("reading the last lines of all logs")
-	f.drain(collected, stopCollecting)
+	f.drain(logs)
 	if err := f.gatherer.Close(); err != nil {
 		f.Story.Warn(err.Error())
 	}
 	f.lines.flush()
 	return ending{job, state, f.verdict()}, nil
+}
+
+// collecting is the reading of all logs, which goes on beside everything else.
+type collecting struct {
+	stop context.CancelFunc
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+func (f *following) collect(ctx context.Context) *collecting {
+	ctx, cancel := context.WithCancel(ctx)
+	logs := &collecting{stop: cancel, done: make(chan struct{})}
+	all := collector(f.cluster, f.client, f.run.Info.SubmissionID)
+	all.Emit, all.Gap = f.gatherer.Chunk, f.gatherer.Gap
+	go func() {
+		defer close(logs.done)
+		logs.err = all.Run(ctx)
+	}()
+	return logs
 }
 
 // await waits for the job's end and says what the end is called.
@@ -174,22 +189,19 @@ func (f *following) stop() (rayjob.Job, error) {
 }
 
 // drain waits for the last lines of all logs.
-func (f *following) drain(collected <-chan error, stop func()) {
+func (f *following) drain(logs *collecting) {
 	timer := time.NewTimer(drainPatience)
 	defer timer.Stop()
-	var err error
 	select {
-	case err = <-collected:
+	case <-logs.done:
 	case <-timer.C:
-		err = fmt.Errorf("reading the last lines took longer than %s", drainPatience)
-		stop()
-		_ = <-collected
+		f.gatherer.Gap(rayjob.Gap{Err: fmt.Errorf("reading the last lines took longer than %s", drainPatience)})
 	case <-f.Hard.Done():
-		stop()
-		_ = <-collected
 	}
-	if err != nil {
-		f.gatherer.Gap(rayjob.Gap{Err: err})
+	logs.stop()
+	<-logs.done
+	if logs.err != nil {
+		f.gatherer.Gap(rayjob.Gap{Err: logs.err})
 	}
 }
 
