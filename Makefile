@@ -20,6 +20,11 @@ module  := github.com/trainyard/trainyard
 version := $(shell git describe --tags --always --dirty 2>/dev/null)
 shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
 
+# The packages with tests that need a real Ray are those whose tests look for
+# the variables by which test/withray tells them of one.
+all_packages = $(patsubst $(module)/%,./%,$(shell go list ./...))
+with_ray = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' '"TRAINYARD_TEST_[A-Z_]+"' internal test))))
+
 # The packages whose tests hold, and with -update write, generated files.
 generated := ./internal/config ./test/layers
 
@@ -53,7 +58,7 @@ demo: build ## train a small language model on this machine
 check: check-go check-docs check-python check-shell ## format, vet, lint, types, generated files
 
 .PHONY: test
-test: test-go test-python test-e2e ## all tests: Go, Python, the binary with a real Ray
+test: test-go test-python test-ray ## all tests: Go, Python, the binary with a real Ray
 
 .PHONY: fmt
 fmt: $(go_tools) $(venv) ## format Go and Python
@@ -87,7 +92,7 @@ distclean: clean ## remove the tools and the Python environment too
 
 # Parts of check and test; each may be run alone.
 
-.PHONY: check-go check-docs check-python check-shell test-go test-python test-e2e
+.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray
 check-go: $(go_tools)
 	go vet ./...
 	tools/bin/golangci-lint fmt --diff
@@ -104,15 +109,14 @@ check-shell: $(venv)
 	$(or $(wildcard .venv/bin/shellcheck),shellcheck) $(shell_scripts) # no wheel for Linux on arm64
 
 test-go:
-	go test -count=1 $$(go list ./... | grep -v /test/e2e)
+	go test -count=1 $(filter-out $(with_ray),$(all_packages))
 
 test-python: $(venv)
 	cd train && ../.venv/bin/python -m pytest
 
-# The one place for what needs a real Ray: start a cluster, keep it for all of
-# these tests by TRAINYARD_TEST_RAY_ADDRESS and TRAINYARD_TEST_RAY_TOKEN, end it.
-test-e2e: build
-	go test -count=1 -timeout 20m ./test/e2e/...
+# One cluster serves all of them, in turns; one that is skipped is a failure.
+test-ray:
+	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(with_ray)
 
 # Installed once, rebuilt when what pins them changes.
 
