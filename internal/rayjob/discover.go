@@ -182,3 +182,6 @@ func (h *headReader) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// driverFile is the name of a job's driver log, on the node of the driver.
+func driverFile(submissionID string) string { return "job-driver-" + submissionID + ".log" }

@@ -43,7 +43,7 @@ func (e *Error) Temporary() bool {
 	return false
 }
 
-var comingUp = regexp.MustCompile(`(?i)try again later|head node agent|server got itself in trouble|websocket proxy error|failed to connect|agent info not found`)
+var comingUp = regexp.MustCompile(`(?i)try again later|head node agent|server got itself in trouble|failed to connect|agent info not found`)
 
 // IsNotFound says whether err is Ray's answer that there is no such thing.
 func IsNotFound(err error) bool {

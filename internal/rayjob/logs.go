@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // ErrShrunk says that a log file is shorter than what was read of it before:
@@ -140,11 +139,4 @@ func (a AgentLogs) atEnd(ctx context.Context, base, file string, offset int64) e
 		return fmt.Errorf("%w: %d bytes, %d were read", ErrShrunk, resp.ContentLength, offset)
 	}
 	return nil
-}
-
-// isNoFile says whether a reader's error means that the file is not there
-// (yet). The dashboard has only words for it.
-func isNoFile(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Status == http.StatusNotFound || strings.Contains(e.Message, "A file is not found"))
 }

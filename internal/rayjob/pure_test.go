@@ -134,52 +134,6 @@ func TestMagicUnended(t *testing.T) {
 	}
 }
 
-func TestUnixText(t *testing.T) {
-	const in, want = "a\r\nb\rc\n\r\r\n\n", "a\nb\nc\n\n\n\n"
-	for step := 1; step <= len(in); step++ {
-		var got strings.Builder
-		u := &unixText{w: &got}
-		for at := 0; at < len(in); at += step {
-			if _, err := u.Write([]byte(in[at:min(at+step, len(in))])); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := u.end(); err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != want {
-			t.Errorf("step %d: %q, want %q", step, got.String(), want)
-		}
-	}
-}
-
-func TestLineCutter(t *testing.T) {
-	long := strings.Repeat("x", maxLine)
-	tests := []struct {
-		name   string
-		pieces []string
-		want   []string
-	}{
-		{"joined across pieces", []string{"a", "b\nc", "\n", "\nd"}, []string{"ab", "c", "", "d"}},
-		{"no end", []string{"a\nb"}, []string{"a", "b"}},
-		{"too long", []string{long, "\nb\n"}, []string{long, "b"}},
-		{"much too long", []string{long, "y", "\n", "\n"}, []string{long, "y", ""}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var got []string
-			l := lineCutter{emit: func(line []byte) { got = append(got, string(line)) }}
-			for _, piece := range test.pieces {
-				l.write([]byte(piece))
-			}
-			l.end()
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestCopyFrom(t *testing.T) {
 	for offset, want := range map[int64]string{0: "abc", 2: "c", 3: ""} {
 		var got strings.Builder

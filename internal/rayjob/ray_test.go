@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/trainyard/trainyard/internal/fault"
 )
 
@@ -122,13 +120,14 @@ func submitPython(t *testing.T, c *Client, program string) string {
 	return submit(t, c, "python job.py", RuntimeEnv{WorkingDir: uri, EnvVars: map[string]string{"RAY_DEDUP_LOGS": "0"}})
 }
 
-func tailLines(t *testing.T, c *Client, id string) []string {
+// driverLog waits for the job's end and returns what its driver printed.
+func driverLog(t *testing.T, c *Client, id string) string {
 	t.Helper()
-	var lines []string
-	if err := c.Tail(deadline(t), id, func(line []byte) { lines = append(lines, string(line)) }); err != nil {
-		t.Fatal(err)
+	log := collect(t, Collector{Client: c, SubmissionID: id}).files[driverFile(id)]
+	if log == nil {
+		return ""
 	}
-	return lines
+	return log.String()
 }
 
 func TestRayVersionAndNodes(t *testing.T) {
@@ -202,7 +201,7 @@ func TestRayOutcomes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			id := submit(t, c, test.entrypoint, test.env)
-			lines := strings.Join(tailLines(t, c, id), "\n")
+			lines := driverLog(t, c, id)
 			job, err := c.WaitForEnd(deadline(t), id, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -227,23 +226,25 @@ func TestRayOutcomes(t *testing.T) {
 func TestRayStop(t *testing.T) {
 	c := newRay(t)
 	id := submit(t, c, "echo started; sleep 600", RuntimeEnv{})
-	var messages []string
-	stopped := false
-	err := c.Tail(deadline(t), id, func(line []byte) {
-		messages = append(messages, string(line))
-		if string(line) == "started" && !stopped {
-			stopped = true
+	var log strings.Builder
+	var stop sync.Once
+	collector := Collector{Client: c, SubmissionID: id, Emit: func(chunk Chunk) {
+		log.Write(chunk.Data)
+		if !strings.Contains(log.String(), "started\n") {
+			return
+		}
+		stop.Do(func() {
 			if err := c.Stop(t.Context(), id); err != nil {
 				t.Error(err)
 			}
-		}
-	})
-	if err != nil {
+		})
+	}}
+	if err := collector.Run(deadline(t)); err != nil {
 		t.Fatal(err)
 	}
 	job, err := c.Job(deadline(t), id)
 	if err != nil || job.Status != Stopped {
-		t.Errorf("status %s, error %v; log %q", job.Status, err, messages)
+		t.Errorf("status %s, error %v; log %q", job.Status, err, log.String())
 	}
 }
 
@@ -325,56 +326,22 @@ func TestDashboardDown(t *testing.T) {
 	}
 }
 
-func TestRayTailLarge(t *testing.T) {
+// TestRayLargeDriverLog has a driver print 20 MB as fast as it can.
+func TestRayLargeDriverLog(t *testing.T) {
 	c := newRay(t)
-	const program = "import sys\nfor i in range(200_000):\n  sys.stdout.write(f'line {i:09d} ' + 'x'*85 + '\\n')\n"
-	id := submitPython(t, c, program)
-	next, bytes := 0, 0
-	start := time.Now()
-	err := c.Tail(deadline(t), id, func(line []byte) {
-		bytes += len(line) + 1
-		if rest, ok := strings.CutPrefix(string(line), "line "); ok {
-			if want := fmt.Sprintf("%09d ", next); !strings.HasPrefix(rest, want) {
-				t.Fatalf("line %q, want %s", line, want)
-			}
-			next++
+	id := submitPython(t, c, "for i in range(200_000): print(f'line {i} ' + 'x'*90)\n")
+	next := 0
+	for line := range strings.Lines(driverLog(t, c, id)) {
+		if !strings.HasPrefix(line, "line ") {
+			continue
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
+		if want := fmt.Sprintf("line %d ", next); !strings.HasPrefix(line, want) {
+			t.Fatalf("line %q, want %q", line, want)
+		}
+		next++
 	}
 	if next != 200_000 {
 		t.Errorf("%d lines, want 200000", next)
-	}
-	t.Logf("%d bytes in %s", bytes, time.Since(start).Round(time.Millisecond))
-}
-
-// TestRayTailOddText covers what Ray's own stream breaks at: bytes that are no
-// text, a line of 5 MiB, carriage returns, and no line end at the end.
-func TestRayTailOddText(t *testing.T) {
-	c := newRay(t)
-	const program = `import sys, time
-w = sys.stdout.buffer
-w.write(b"before\n10%\r20%\r\nafter\n"); w.flush(); time.sleep(2)
-w.write(b"bad \xff byte\n"); w.flush(); time.sleep(2)
-w.write(b"y" * (5 << 20) + b"\nno end"); w.flush()
-`
-	lines := tailLines(t, c, submitPython(t, c, program))
-	var got []string
-	long := 0
-	for _, line := range lines {
-		switch {
-		case strings.HasPrefix(line, "yyy"):
-			long += len(line)
-		case !strings.Contains(line, "Running entrypoint") && !strings.Contains(line, "Runtime env is setting up"):
-			got = append(got, line)
-		}
-	}
-	if diff := cmp.Diff([]string{"before", "10%", "20%", "after", "bad \xff byte", "no end"}, got); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
-	if long != 5<<20 {
-		t.Errorf("the long line has %d bytes, want %d", long, 5<<20)
 	}
 }
 
@@ -424,32 +391,4 @@ func (p *cuttingProxy) serve(client net.Conn) {
 		p.cuts.Add(1)
 		p.budget.CompareAndSwap(budget, 2*budget)
 	}
-}
-
-func TestRayTailCut(t *testing.T) {
-	direct := newRay(t)
-	address, token := rayAddress(t)
-	proxy, through := newCuttingProxy(t, address, 20<<10)
-	c := newClient(t, through, token)
-	const program = "import time\nfor i in range(10_000):\n  print(f'line {i} ' + 'x'*80, flush=True)\n  if i % 100 == 0: time.sleep(0.05)\n"
-	id := submitPython(t, direct, program)
-	next := 0
-	err := c.Tail(deadline(t), id, func(line []byte) {
-		if strings.HasPrefix(string(line), "line ") {
-			if want := fmt.Sprintf("line %d ", next); !strings.HasPrefix(string(line), want) {
-				t.Fatalf("line %q, want %q", line, want)
-			}
-			next++
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if next != 10_000 {
-		t.Errorf("%d lines, want 10000", next)
-	}
-	if proxy.cuts.Load() < 2 {
-		t.Fatalf("the proxy cut %d connections: nothing was tested", proxy.cuts.Load())
-	}
-	t.Logf("%d cuts", proxy.cuts.Load())
 }
