@@ -11,12 +11,11 @@
 package runs
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,7 +124,7 @@ func (s Store) Create(info Info) (*Run, error) {
 	for {
 		info.Version, info.State = 1, Preparing
 		info.Created = time.Now().Truncate(time.Millisecond)
-		info.ID = info.Created.Format("20060102") + "-" + randomHex(2)
+		info.ID = fmt.Sprintf("%s-%04x", info.Created.Format("20060102"), rand.N(1<<16))
 		info.Owner = process.Self()
 		run := &Run{Dir: filepath.Join(s.Dir, info.ID), Info: info}
 		err := os.Mkdir(run.Dir, 0o755) //nolint:gosec // as above
@@ -266,9 +265,3 @@ func (r *Run) LogDir() string { return filepath.Join(r.Dir, "logs") }
 
 // CheckpointDir is where the built-in training saves, unless told otherwise.
 func (r *Run) CheckpointDir() string { return filepath.Join(r.Dir, "checkpoints") }
-
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // never fails: crypto/rand
-	return hex.EncodeToString(b)
-}

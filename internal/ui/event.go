@@ -22,7 +22,7 @@ const (
 	JobProgress Kind = "job-progress" // Progress
 	Note        Kind = "note"         // Text: worth knowing
 	Warning     Kind = "warning"      // Text: worth acting on
-	RunFinished Kind = "run-finished" // Step: the outcome in a word, Text: the outcome in a sentence, Detail, Seconds
+	RunFinished Kind = "run-finished" // Step: the outcome in a word, Text: in a sentence, Detail: the run's folder
 )
 
 // Event is one thing that happened. Fields that its kind does not name are
@@ -132,6 +132,14 @@ func (s *Story) Note(text string) { s.say(Note, text) }
 
 // Warn says something worth acting on.
 func (s *Story) Warn(text string) { s.say(Warning, text) }
+
+// Finished says how a run ended: in a word, in a sentence, and in which folder
+// the rest is.
+func (s *Story) Finished(outcome, text, dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(Event{Kind: RunFinished, Step: outcome, Text: text, Detail: dir})
+}
 
 func (s *Story) say(kind Kind, text string) {
 	s.mu.Lock()

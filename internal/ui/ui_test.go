@@ -30,6 +30,7 @@ func told(sink Sink) {
 		s.Progress(Progress{Step: step, Steps: 40, Loss: 3, TokensPerSecond: 18200, SecondsLeft: float64(40 - step)})
 	}
 	s.Warn("stopping the job")
+	s.Finished("done", "40 steps", ".trainyard/runs/x")
 }
 
 func TestPlain(t *testing.T) {
@@ -94,7 +95,7 @@ func TestJSONLines(t *testing.T) {
 			kinds = append(kinds, e.Kind)
 		}
 	}
-	want := []Kind{StepBegan, StepUpdate, StepDone, Note, StepBegan, StepFailed, JobOutput, JobOutput, Warning}
+	want := []Kind{StepBegan, StepUpdate, StepDone, Note, StepBegan, StepFailed, JobOutput, JobOutput, Warning, RunFinished}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}

@@ -123,7 +123,10 @@ func (w Workspace) record(run *runs.Run, err error) error {
 			info.State = runs.Interrupted
 		}
 	}
-	return errors.Join(err, run.Save())
+	err = errors.Join(err, run.Save())
+	outcome, text := Summary(run)
+	w.Story.Finished(outcome, text, run.Dir)
+	return err
 }
 
 // Summary is a finished run in one line: what came of it, and how long it
