@@ -10,7 +10,7 @@ import (
 // Several problems joined into one stand on lines of their own.
 func (s Streams) PrintError(err error, hints []string) {
 	paint := painter(s.Color)
-	text := strings.ReplaceAll(err.Error(), "\n", "\n  ")
+	text := strings.ReplaceAll(err.Error(), "\n", "\n       ")
 	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+text)
 	for _, hint := range hints {
 		lines := strings.Join(wrap(hint, columns-7), "\n       ")

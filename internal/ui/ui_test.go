@@ -159,7 +159,7 @@ func TestOutputCannotDriveTheTerminal(t *testing.T) {
 func TestPrintError(t *testing.T) {
 	var out bytes.Buffer
 	Streams{Err: &out}.PrintError(errors.Join(errors.New("first"), errors.New("second")), []string{"do this"})
-	if got, want := out.String(), "error  first\n  second\nhint   do this\n"; got != want {
+	if got, want := out.String(), "error  first\n       second\nhint   do this\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}
 }

@@ -28,16 +28,13 @@ func packed(ctx context.Context, job config.Job) (pack.Package, error) {
 	return pack.Dir(ctx, job.WorkingDir, pack.Options{IncludeSecrets: job.IncludeSecrets})
 }
 
-// command is the argument list that Ray runs.
-func command(cfg *config.Config, run *runs.Run) ([]string, error) {
+// command is the argument list that Ray runs; checkpoints is the folder for
+// those of the built-in training.
+func command(cfg *config.Config, checkpoints string) ([]string, error) {
 	if len(cfg.Job.Command) > 0 {
 		return cfg.Job.Command, nil
 	}
 	t := cfg.Train
-	checkpoints, err := filepath.Abs(run.CheckpointDir())
-	if err != nil {
-		return nil, fmt.Errorf("naming the checkpoint folder: %w", err)
-	}
 	args := []string{
 		"python", "-m", "trainyard.train", "--model", t.Model, "--steps", strconv.Itoa(t.Steps),
 		"--seed", strconv.Itoa(t.Seed), "--max-failures", strconv.Itoa(t.MaxFailures), "--checkpoint-dir", checkpoints,

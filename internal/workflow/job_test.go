@@ -32,11 +32,10 @@ func TestCommandOfBuiltInTraining(t *testing.T) {
 	if err := os.WriteFile("book.txt", []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := &runs.Run{Dir: ".trainyard/runs/x"}
 	cfg := &config.Config{Train: config.Train{
 		Model: "tiny", Steps: 20, LearningRate: 2e-5, NumWorkers: 2, Data: "book.txt",
 	}}
-	got, err := command(cfg, run)
+	got, err := command(cfg, "/runs/x/checkpoints")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,15 +43,15 @@ func TestCommandOfBuiltInTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "python -m trainyard.train --model tiny --steps 20 --seed 0 --max-failures 0 --checkpoint-dir " + here +
-		"/.trainyard/runs/x/checkpoints --learning-rate 2e-05 --num-workers 2 --data " + here + "/book.txt"
+	want := "python -m trainyard.train --model tiny --steps 20 --seed 0 --max-failures 0 --checkpoint-dir " +
+		"/runs/x/checkpoints --learning-rate 2e-05 --num-workers 2 --data " + here + "/book.txt"
 	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
 
 	cfg.Train.Data = "stdlib"
 	cfg.Train.Resume = "nowhere"
-	_, err = command(cfg, run)
+	_, err = command(cfg, "/runs/x/checkpoints")
 	if want := `looking for "nowhere": no such file or directory`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/trainyard/trainyard/internal/config"
@@ -42,14 +43,14 @@ type training struct {
 // nil where there is none yet.
 func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, error) {
 	t := &training{Workspace: w, cfg: req.Config}
-	var err error
-	if t.pkg, err = packed(ctx, t.cfg.Job); err != nil { // before anything that takes long
+	if err := t.check(ctx); err != nil {
 		return nil, err
 	}
 	defer t.pkg.Close()
 	if err := t.create(ctx, req.Arguments); err != nil {
 		return nil, err
 	}
+	var err error
 	for _, step := range []func(context.Context) error{t.environment, t.bringUp, t.submit} {
 		if err = step(ctx); err != nil {
 			break
@@ -68,6 +69,17 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 		return t.run, t.detach()
 	}
 	return t.run, t.finish(err)
+}
+
+// check finds what is wrong with the request before anything that takes long,
+// and packs the code on the way.
+func (t *training) check(ctx context.Context) error {
+	_, problem := command(t.cfg, "")
+	var err error
+	if t.pkg, err = packed(ctx, t.cfg.Job); err == nil && problem != nil {
+		err = t.pkg.Close()
+	}
+	return errors.Join(problem, err)
 }
 
 // create makes the run folder and begins to write down what happens.
@@ -243,7 +255,11 @@ func (t *training) submit(ctx context.Context) error {
 	t.Story.Done(text)
 
 	t.Story.Begin("job")
-	args, err := command(t.cfg, t.run)
+	checkpoints, err := filepath.Abs(t.run.CheckpointDir())
+	if err != nil {
+		return fmt.Errorf("naming the checkpoint folder: %w", err)
+	}
+	args, err := command(t.cfg, checkpoints)
 	if err != nil {
 		return err
 	}
