@@ -107,7 +107,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // workspace assembles what the stories need. end leaves the terminal tidy.
-func (a *app) workspace() (w workflow.Workspace, end func(), err error) {
+func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), err error) {
 	mode, err := ui.ParseMode(a.progress)
 	if err != nil {
 		return w, nil, fault.WithCode(fault.Usage, err)
@@ -119,7 +119,7 @@ func (a *app) workspace() (w workflow.Workspace, end func(), err error) {
 	sink, end := a.streams.Teller(mode)
 	return workflow.Workspace{
 		Runs:     runs.Store{Dir: filepath.Join(".trainyard", "runs")},
-		Clusters: local.Store{Dir: filepath.Join(state, "clusters"), Environ: os.Environ()},
+		Clusters: local.Store{Dir: local.Dir(ctx, state), Environ: os.Environ()},
 		CacheDir: cache,
 		Environ:  os.Environ(),
 		Story:    ui.NewStory(sink),
@@ -133,7 +133,7 @@ func (a *app) workspace() (w workflow.Workspace, end func(), err error) {
 // inWorkspace runs a story that looks at or changes runs, after the leftovers
 // of killed ones are gone.
 func (a *app) inWorkspace(ctx context.Context, story func(workflow.Workspace) error) error {
-	w, end, err := a.workspace()
+	w, end, err := a.workspace(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func folders() (cache, state string, err error) {
 	if cache, err = filepath.Abs(cache); err == nil {
 		state, err = filepath.Abs(state)
 	}
-	return filepath.Join(cache, "trainyard"), filepath.Join(state, "trainyard"), err
+	return filepath.Join(cache, "trainyard"), state, err
 }
 
 // buildVersion is the version stamped by the linker, else by the Go tool.

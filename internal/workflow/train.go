@@ -190,7 +190,11 @@ func (t *training) bringUp(ctx context.Context) error {
 	if err := t.checkWorkers(layout); err != nil {
 		return err
 	}
-	spec := local.Spec{Interpreter: t.env.Python, Layout: layout, RunDir: t.run.Dir}
+	runDir, err := filepath.Abs(t.run.Dir)
+	if err != nil {
+		return fmt.Errorf("naming the run folder: %w", err)
+	}
+	spec := local.Spec{Interpreter: t.env.Python, Layout: layout, RunDir: runDir}
 	record, reused, err := t.Clusters.TakeKept(ctx, spec)
 	if err == nil && !reused {
 		record, err = t.Clusters.Start(ctx, spec, t.Story.Update)

@@ -73,7 +73,7 @@ func run(ctx context.Context, argv []string) error {
 		return err
 	}
 	defer os.RemoveAll(state)
-	return beside(ctx, store(state), env.Python, func(cluster local.Record) error {
+	return beside(ctx, store(ctx, state), env.Python, func(cluster local.Record) error {
 		return command(ctx, argv, append(os.Environ(),
 			"TRAINYARD_TEST_PYTHON="+env.Python,
 			"TRAINYARD_TEST_RAY_ADDRESS="+cluster.Endpoint.Address,
@@ -124,7 +124,7 @@ func owner(name string) process.ID {
 }
 
 func sweep(ctx context.Context, state string) error {
-	s := store(state)
+	s := store(ctx, state)
 	clusters, err := s.List()
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func sweep(ctx context.Context, state string) error {
 }
 
 // store is where trainyard with XDG_STATE_HOME=state keeps its clusters.
-func store(state string) local.Store {
-	return local.Store{Dir: filepath.Join(state, "trainyard", "clusters"), Environ: os.Environ()}
+func store(ctx context.Context, state string) local.Store {
+	return local.Store{Dir: local.Dir(ctx, state), Environ: os.Environ()}
 }
 
 // beside runs job while a kept cluster is up, and fails if anything is left of

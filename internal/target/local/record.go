@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
+	"github.com/shirou/gopsutil/v4/host"
 
 	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/target"
@@ -53,6 +55,24 @@ func (r Record) Facts() target.Facts {
 
 func (r Record) family() process.Family {
 	return process.Family{Leaders: r.Leaders, Mark: markName + "=" + r.ID}
+}
+
+// Dir is where this machine's clusters are written down below a user's state
+// folder. Several machines may share a home folder, and one must not take
+// another's processes for dead: each has a folder of its own.
+func Dir(ctx context.Context, state string) string {
+	return filepath.Join(state, "trainyard", machine(ctx), "clusters")
+}
+
+// machine names this machine: by an id that stays, else by its host name.
+func machine(ctx context.Context) string {
+	if id, err := host.HostIDWithContext(ctx); err == nil && id != "" {
+		return id
+	}
+	if name, err := os.Hostname(); err == nil {
+		return filepath.Base(name)
+	}
+	return "unnamed"
 }
 
 // Store is the folder in which this user's local clusters are written down:

@@ -48,7 +48,7 @@ var nodeProgram []byte
 type Spec struct {
 	Interpreter string // Python with Ray
 	Layout      Layout
-	RunDir      string // folder of the run it is started for
+	RunDir      string // absolute path of the run it is started for
 }
 
 // TakeKept finds a kept cluster that fits spec and takes it for the calling
