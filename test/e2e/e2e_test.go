@@ -149,7 +149,7 @@ func tempDir(env *testscript.Env, dir string) (string, error) {
 // watch makes a script fail that leaves something. The kept cluster, which is
 // there before and after, is not the script's.
 func (s surroundings) watch(env *testscript.Env, state, mark string) error {
-	store := local.Store{Dir: filepath.Join(state, "trainyard", "clusters")}
+	store := local.Store{Dir: local.Dir(context.Background(), state)}
 	if s.state != "" {
 		store.Dir = filepath.Join(state, "nowhere")
 	}
