@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +42,9 @@ func Main(args []string) fault.Code {
 	root.SetErr(a.streams.Err)
 	err := root.ExecuteContext(a.signals.soft)
 	code := fault.CodeOf(err)
+	if code == fault.Interrupted && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
 		a.streams.PrintError(err, fault.HintsOf(err))
 	}

@@ -310,6 +310,9 @@ func (t *training) detach() error {
 // finish tears the cluster down or keeps it, and writes down how the run
 // ended.
 func (t *training) finish(err error) error {
+	if errors.Is(err, context.Canceled) {
+		err = fault.WithCode(fault.Interrupted, errors.New("interrupted before the job ran"))
+	}
 	if t.cluster.ID != "" {
 		err = errors.Join(err, t.release(t.cluster, t.run))
 	}
