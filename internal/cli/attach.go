@@ -67,11 +67,7 @@ uses stay, unless --force gives those runs up.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
-				ended, err := w.Down(cmd.Context(), force)
-				if ended == 0 && err == nil {
-					w.Story.Note("no kept cluster on this machine")
-				}
-				return err
+				return w.Down(cmd.Context(), force)
 			})
 		},
 	}

@@ -66,11 +66,11 @@ func Dir(ctx context.Context, root string, opts Options) (Package, error) {
 	info, err := os.Stat(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Package{}, fmt.Errorf("packing %q: no such folder", root)
+		return Package{}, fault.WithCode(fault.Usage, fmt.Errorf("packing %q: no such folder", root))
 	case err != nil:
 		return Package{}, fmt.Errorf("packing %q: %w", root, err)
 	case !info.IsDir():
-		return Package{}, fault.WithHint("name the folder that holds the program, not the program",
+		return Package{}, refuse("name the folder that holds the program, not the program",
 			fmt.Errorf("packing %q: not a folder", root))
 	}
 	resolved, err := filepath.EvalSymlinks(root)
@@ -104,7 +104,7 @@ func pack(ctx context.Context, t *tree, opts Options) (Package, error) {
 		return Package{}, err
 	}
 	if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dir }) {
-		return Package{}, fault.WithHint("check the ignore files, or name another folder with --working-dir",
+		return Package{}, refuse("check the ignore files, or name another folder with --working-dir",
 			errors.New("nothing to pack: the folder is empty, or everything in it is ignored"))
 	}
 	limit := opts.MaxZipBytes
@@ -137,7 +137,7 @@ func tooLarge(entries []entry, limit int64) error {
 	for _, e := range largest[:min(largestShown, len(largest))] {
 		fmt.Fprintf(&list, "\n  %9s  %s", size(e.size), e.name)
 	}
-	return fault.WithHint("leave large files out with a .rayignore file (same syntax as .gitignore), and let the job read data and checkpoints from shared storage",
+	return refuse("leave large files out with a .rayignore file (same syntax as .gitignore), and let the job read data and checkpoints from shared storage",
 		fmt.Errorf("the zip is larger than the %s that Ray takes (%d files and folders, %s unpacked); the largest are:%s",
 			size(limit), len(entries), size(total), list.String()))
 }
@@ -154,4 +154,10 @@ func size(n int64) string {
 	default:
 		return fmt.Sprintf("%d B", n)
 	}
+}
+
+// refuse is the error for a tree that cannot be packed as it is, with what its
+// owner may do about it.
+func refuse(hint string, err error) error {
+	return fault.WithCode(fault.Usage, fault.WithHint(hint, err))
 }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/trainyard/trainyard/internal/fault"
 )
 
 // entry is one file or empty folder of the package.
@@ -59,11 +57,11 @@ func (t *tree) walk(ctx context.Context) ([]entry, error) {
 func (t *tree) err() error {
 	errs := t.problems
 	if len(t.outside) > 0 {
-		errs = append(errs, fault.WithHint("copy what the job needs into the folder, or leave the links out with a .rayignore file",
+		errs = append(errs, refuse("copy what the job needs into the folder, or leave the links out with a .rayignore file",
 			fmt.Errorf("links that lead out of the folder or in a circle: %s", list(t.outside))))
 	}
 	if len(t.secrets) > 0 {
-		errs = append(errs, fault.WithHint("leave them out with a .rayignore file, hand a secret to the job with --secret NAME, or pack them all the same with --include-secrets",
+		errs = append(errs, refuse("leave them out with a .rayignore file, or pack them all the same with --include-secrets; a variable of your shell reaches the job without a file",
 			fmt.Errorf("files that look like keys or credentials: %s", list(t.secrets))))
 	}
 	return errors.Join(errs...)

@@ -122,13 +122,15 @@ func (w Workspace) Stop(ctx context.Context, run *runs.Run) error {
 }
 
 // Down ends the local clusters that wait for a next run, and says of the
-// others why they stay. It returns how many it ended.
-func (w Workspace) Down(ctx context.Context, force bool) (int, error) {
+// others why they stay.
+func (w Workspace) Down(ctx context.Context, force bool) error {
 	records, err := w.Clusters.List()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	count := 0
+	if len(records) == 0 {
+		w.Story.Note("no Ray cluster of trainyard's runs on this machine")
+	}
 	var problems []error
 	for _, r := range records {
 		if stays := w.stays(r); stays != "" && !force {
@@ -140,10 +142,9 @@ func (w Workspace) Down(ctx context.Context, force bool) (int, error) {
 			continue
 		}
 		w.Story.Note("ended cluster " + r.ID)
-		count++
 		w.markLost(r.RunDir)
 	}
-	return count, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 func (w Workspace) stays(r local.Record) string {

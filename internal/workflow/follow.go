@@ -73,6 +73,7 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		<-logs.done
 		return ending{}, errors.Join(err, f.gatherer.Close())
 	}
+	f.lines.start() // a job may end without a word
 	f.Story.Begin("transport")
 	f.Story.Update("reading the last lines of all logs")
 	f.drain(logs)

@@ -55,16 +55,15 @@ func (l *lines) take(line evidence.Line) {
 
 // output shows a line. l.mu is held.
 func (l *lines) output(source, text string) {
-	if l.began != nil {
-		l.began()
-		l.began = nil
-	}
+	l.hear()
 	l.story.Output(source, text)
 }
 
 const (
-	// trainWorker is Ray Train's name for the process of a rank.
-	trainWorker = "RayTrainWorker"
+	// trainWorker is Ray Train's name for the process of a rank, and
+	// trainController that of the process that places them.
+	trainWorker     = "RayTrainWorker"
+	trainController = "TrainController"
 	// mostHeld lines wait at most holdTime for their ranks: the announcement is
 	// in another process's log, which may be read a moment later.
 	mostHeld = 1000
@@ -114,10 +113,7 @@ func (l *lines) record(r evidence.Record, text []byte) {
 	defer l.mu.Unlock()
 	switch r.Event {
 	case "start":
-		if l.began != nil {
-			l.began()
-			l.began = nil
-		}
+		l.hear()
 	case "rank":
 		if l.byPID == nil {
 			l.byPID = map[int]int{}
@@ -150,6 +146,21 @@ func (l *lines) rankOf(pid int) (int, bool) {
 		}
 	}
 	return rank, found == 1
+}
+
+// hear notes that the job's own code runs. l.mu is held.
+func (l *lines) hear() {
+	if l.began != nil {
+		l.began()
+		l.began = nil
+	}
+}
+
+// start is hear for others.
+func (l *lines) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hear()
 }
 
 // Began tells whether the job's own code has been heard of.
@@ -191,8 +202,9 @@ func (l *lines) sourceOf(line evidence.Line) string {
 }
 
 // shown leaves out what Ray says of itself: its log lines at level INFO, the
-// worker lines that it repeats in the driver's log, and, for the built-in
-// training, what Ray's own actors say. The log files have it all.
+// worker lines that it repeats in the driver's log, what Ray Train's controller
+// says once it has placed the workers, and, for the built-in training, what
+// Ray's own actors say at all. The log files have everything.
 func (l *lines) shown(line evidence.Line) bool {
 	text := line.Text
 	switch {
@@ -204,6 +216,9 @@ func (l *lines) shown(line evidence.Line) bool {
 		return false
 	case bytes.Contains(text, []byte(" NCCL INFO ")):
 		return false // evidence, hundreds of lines of it
+	}
+	if line.Name == trainController && len(l.ranks.Current()) > 0 {
+		return false // it repeats what the workers and the driver say
 	}
 	if !l.builtIn || line.Driver() {
 		return true

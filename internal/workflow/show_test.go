@@ -47,8 +47,10 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 		driver("(RayTrainWorker pid=3361, ip=10.0.0.1) a copy"),
 		worker(3360, "RayTrainWorker", "early line of rank 0"),
 		worker(7, "Counter", "one"),
+		worker(3273, "TrainController", "Requesting resources: {'CPU': 1} * 2"),
 		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3360) world_rank=0, local_rank=0, node_rank=0"),
 		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3361) world_rank=1, local_rank=0, node_rank=1"),
+		worker(3273, "TrainController", "Error: Training failed, as the driver says as well"),
 		worker(3361, "RayTrainWorker", "hello"),
 		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>"),
 		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] a.cc:1 NCCL WARN something"),
@@ -60,6 +62,7 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 	want := heard{
 		"driver: hello",
 		"Counter 7: one",
+		"TrainController 3273: Requesting resources: {'CPU': 1} * 2",
 		"rank 0: early line of rank 0",
 		"rank 1: hello",
 		"rank 1: vm:3361:3706 [0] a.cc:1 NCCL WARN something",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,8 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 	if errors.Is(err, errDetached) {
 		return t.run, t.detach()
 	}
-	return t.run, t.finish(err)
+	err = t.finish(err)
+	return t.run, err
 }
 
 // check finds what is wrong with the request before anything that takes long,
@@ -252,7 +254,7 @@ func (t *training) submit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%d files, %s", t.pkg.Files, ui.Bytes(t.pkg.Bytes))
+	text := plural(t.pkg.Files, "file") + ", " + ui.Bytes(t.pkg.Bytes)
 	if existed {
 		text += ", unchanged"
 	}
@@ -308,8 +310,13 @@ func (t *training) detach() error {
 }
 
 // finish tears the cluster down or keeps it, and writes down how the run
-// ended.
+// ended. A request that was refused before anything was started is no run.
 func (t *training) finish(err error) error {
+	if t.cluster.ID == "" && fault.CodeOf(err) == fault.Usage {
+		err = errors.Join(err, os.RemoveAll(t.run.Dir))
+		t.run = nil
+		return err
+	}
 	if errors.Is(err, context.Canceled) {
 		err = fault.WithCode(fault.Interrupted, errors.New("interrupted before the job ran"))
 	}
