@@ -13,6 +13,7 @@ import (
 type installer struct {
 	uv       uv
 	dir      string
+	python   string // the interpreter to install for
 	spec     Spec
 	progress func(Progress)
 }
@@ -70,16 +71,17 @@ func (in installer) installWithIndex(ctx context.Context) error {
 	return nil
 }
 
-// pip runs `uv pip install` and reports what it does.
+// pip runs `uv pip install` for the environment.
 func (in installer) pip(ctx context.Context, env []string, args ...string) error {
+	install := []string{in.uv.path, "pip", "install", "--python", in.python, "--compile-bytecode"}
+	return in.follow(ctx, command{argv: append(install, args...), env: env})
+}
+
+// follow runs an installation and reports what it does.
+func (in installer) follow(ctx context.Context, c command) error {
 	meter := newMeter(in.progress, in.dir, in.cacheDir(ctx))
-	install := []string{in.uv.path, "pip", "install", "--python", interpreter(in.dir), "--compile-bytecode"}
-	return in.run(ctx, command{
-		argv: append(install, args...),
-		env:  env,
-		dir:  filepath.Dir(in.dir),
-		tick: meter.tick,
-	}, meter.line)
+	c.dir, c.tick = filepath.Dir(in.dir), meter.tick
+	return in.run(ctx, c, meter.line)
 }
 
 // run runs uv, keeps what it says, and turns a failure into one line.

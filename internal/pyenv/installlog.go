@@ -44,7 +44,7 @@ var failures = []failure{
 	{
 		regexp.MustCompile(`(?i)network (?:was|is|connectivity is) disabled`),
 		func(*installLog, string) error {
-			return fault.WithHint("the first set-up needs a network: unset UV_OFFLINE (or offline in uv.toml), or give an interpreter that has Ray with --python PATH",
+			return fault.WithHint("what is not there yet comes over the network: unset UV_OFFLINE (or offline in uv.toml), or give an interpreter that has all packages with --python PATH",
 				errors.New("uv is told to stay offline, and its cache has not all packages"))
 		},
 	},
@@ -58,13 +58,34 @@ var failures = []failure{
 	{
 		regexp.MustCompile(`(?i)client error \(connect\)|error sending request|dns error|timed? ?out|connection (refused|reset|broken)|NewConnectionError|ConnectionError|ProxyError|error decoding response body`),
 		func(l *installLog, cause string) error {
-			return fault.WithHint("the first set-up needs a network: check it, set HTTPS_PROXY or an index that can be reached (UV_DEFAULT_INDEX or PIP_INDEX_URL), or give an interpreter that has Ray with --python PATH",
+			return fault.WithHint("what is not there yet comes over the network: check it, set HTTPS_PROXY or an index that can be reached (UV_DEFAULT_INDEX or PIP_INDEX_URL), or give an interpreter that has all packages with --python PATH",
 				fmt.Errorf("reaching %s: %s", l.host(), cause))
 		},
 	},
 	{
 		regexp.MustCompile(`(?i)permission denied|read-only file system`),
 		func(_ *installLog, cause string) error { return notWritable(errors.New(cause)) },
+	},
+	{
+		regexp.MustCompile("^error: Failed to parse: `"),
+		func(l *installLog, cause string) error {
+			return fault.WithCode(fault.Usage, fault.WithHint("write packages as pip takes them, such as 'datasets>=4,<5'",
+				fmt.Errorf("%s: %s", errorPrefix.ReplaceAllString(l.lines[0], ""), cause)))
+		},
+	},
+	{
+		regexp.MustCompile(`Failed to build`),
+		func(l *installLog, _ string) error {
+			first := errorPrefix.ReplaceAllString(l.lines[0], "")
+			return fault.WithHint("build the package by itself to see all of what its build says", fmt.Errorf("%s: %s", first, l.lastWords()))
+		},
+	},
+	{
+		regexp.MustCompile(`No solution found`),
+		func(l *installLog, _ string) error {
+			return fault.WithHint("check the names and versions, that they fit each other and this Python, and that the index that is set (UV_DEFAULT_INDEX, PIP_INDEX_URL, uv.toml) has them",
+				errors.New(l.summary()))
+		},
 	},
 }
 
@@ -129,6 +150,22 @@ func (l *installLog) cause() string {
 		}
 	}
 	return strings.TrimSpace(last)
+}
+
+// lastWords are the last line before uv's advice: of a build that failed, its
+// exception.
+func (l *installLog) lastWords() string {
+	last := ""
+	for _, line := range l.lines {
+		text := strings.Trim(line, " │")
+		if strings.HasPrefix(text, "hint:") {
+			break
+		}
+		if text != "" {
+			last = text
+		}
+	}
+	return causePrefix.ReplaceAllString(last, "")
 }
 
 // host is the server that could not be reached.

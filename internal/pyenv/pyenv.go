@@ -6,6 +6,7 @@
 //
 //	environments/<hash>-py3.13/        one environment
 //	environments/<hash>-py3.13.lock    held by the process that builds it
+//	packages/<hash>/                   what a job needs beside an environment
 //	bootstrap-uv-<version>-<platform>/ uv, where PATH has none that fits
 //
 // The hash covers the lock file, the platform and the index that PyTorch comes
@@ -87,7 +88,7 @@ const (
 	Files    = "files"
 )
 
-// Progress is what Ensure is doing now. Total is zero where the size of the
+// Progress is what Ensure or EnsurePackages is doing now. Total is zero where the size of the
 // work is not known.
 type Progress struct {
 	Text  string
@@ -241,7 +242,7 @@ func (s Spec) build(ctx context.Context, key, staging string, base python, progr
 	if err != nil {
 		return err
 	}
-	in := installer{uv: uv, dir: staging, spec: s, progress: progress}
+	in := installer{uv: uv, dir: staging, python: interpreter(staging), spec: s, progress: progress}
 	if err := in.install(ctx, base); err != nil {
 		return err
 	}
