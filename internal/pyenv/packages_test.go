@@ -216,6 +216,7 @@ func TestPackagesFromWheel(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	const name = "mine-1-py3-none-any.whl"
+	folders := map[string]string{}
 	for _, text := range []string{"first", "other"} {
 		wheel := newWheel(t, "mine", "1", map[string]string{"mine.py": fmt.Sprintf("text = %q", text)})
 		write(t, name, string(wheel.data))
@@ -224,7 +225,11 @@ func TestPackagesFromWheel(t *testing.T) {
 			if got := pythonWith(t, env, folder, "import mine; print(mine.text)"); got != text {
 				t.Errorf("%q: mine says %q, want %q", requirement, got, text)
 			}
+			folders[requirement+text] = folder
 		}
+	}
+	if folders[name+"other"] != folders["file://"+filepath.Join(dir, name)+"other"] {
+		t.Errorf("the same wheel was installed twice: %q", folders)
 	}
 }
 
@@ -417,14 +422,17 @@ func TestParseRequest(t *testing.T) {
 		"x @ https://h/x.whl":           {text: "x @ https://h/x.whl"},
 		"https://h/x.whl":               {text: "https://h/x.whl"},
 		"git+ssh://git@h/x@main":        {text: "git+ssh://git@h/x@main"},
-		".":                             {"file://" + here, here},
-		"lib/":                          {"file://" + here + "/lib", here + "/lib"},
-		"./lib[a,b] ; os_name == 'nt'":  {"file://" + here + "/lib[a,b] ; os_name == 'nt'", here + "/lib"},
-		"b+1.whl":                       {"file://" + here + "/b+1.whl", here + "/b+1.whl"},
-		"b[x] @ b+1.whl":                {"b[x] @ file://" + here + "/b+1.whl", here + "/b+1.whl"},
-		"b @ file:b+1.whl#sha256=00":    {"b @ file://" + here + "/b+1.whl#sha256=00", here + "/b+1.whl"},
-		"file://" + here + "/b%2B1.whl": {"file://" + here + "/b+1.whl", here + "/b+1.whl"},
+		".":                             {"file://" + here, here, filepath.Base(here)},
+		"lib/":                          {"file://" + here + "/lib", here + "/lib", "lib"},
+		"./lib[a,b] ; os_name == 'nt'":  {"file://" + here + "/lib[a,b] ; os_name == 'nt'", here + "/lib", "lib[a,b] ; os_name == 'nt'"},
+		"b+1.whl":                       {"file://" + here + "/b+1.whl", here + "/b+1.whl", "b+1.whl"},
+		"b[x] @ b+1.whl":                {"b[x] @ file://" + here + "/b+1.whl", here + "/b+1.whl", "b[x] @ b+1.whl"},
+		"b @ file:b+1.whl#sha256=00":    {"b @ file://" + here + "/b+1.whl#sha256=00", here + "/b+1.whl", "b @ b+1.whl#sha256=00"},
+		"file://" + here + "/b%2B1.whl": {"file://" + here + "/b+1.whl", here + "/b+1.whl", "b+1.whl"},
 	} {
+		if want.path == "" {
+			want.label = want.text
+		}
 		got, err := parseRequest(strings.TrimSpace(text))
 		if err != nil || got != want {
 			t.Errorf("parseRequest(%q) = %+v, %v, want %+v", text, got, err, want)

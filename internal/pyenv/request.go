@@ -19,8 +19,9 @@ import (
 
 // request is one package that a job asks for.
 type request struct {
-	text string // as uv takes it, with absolute paths
-	path string // the file or folder of this machine; empty where it is elsewhere
+	text  string // as uv takes it, with absolute paths
+	path  string // the file or folder of this machine; empty where it is elsewhere
+	label string // text without the folders above path
 }
 
 // CheckRequirements reports all requirements that [EnsurePackages] refuses before it
@@ -63,13 +64,14 @@ func parseRequest(text string) (request, error) {
 	isFile := strings.HasPrefix(path, fileScheme)
 	isPath := name != "" || strings.ContainsRune(path, '/') || strings.HasPrefix(path, ".") || archive.MatchString(path)
 	if !isFile && (!isPath || scheme.MatchString(path)) {
-		return request{text: text}, nil
+		return request{text: text, label: text}, nil
 	}
 	u, err := fileURL(path, isFile)
 	if err != nil {
 		return request{}, fmt.Errorf("reading package %q: %w", text, err)
 	}
-	return request{text: name + u.String() + after, path: u.Path}, nil
+	short := url.URL{Path: filepath.Base(u.Path), Fragment: u.Fragment}
+	return request{text: name + u.String() + after, path: u.Path, label: name + short.String() + after}, nil
 }
 
 // fileURL is the URL of a file or folder that exists.
@@ -97,13 +99,13 @@ func fileURL(path string, isURL bool) (*url.URL, error) {
 // identity is the same for two requests that bring the same package.
 func (r request) identity(ctx context.Context) (string, error) {
 	if r.path == "" {
-		return r.text, nil
+		return r.label, nil
 	}
 	h := sha256.New()
 	if err := hashTree(ctx, h, r.path); err != nil {
 		return "", fmt.Errorf("reading package %q: %w", r.path, err)
 	}
-	return fmt.Sprintf("%s %x", r.text, h.Sum(nil)), nil
+	return fmt.Sprintf("%s %x", r.label, h.Sum(nil)), nil
 }
 
 // hashTree hashes a file, or the names and contents of all files below a
