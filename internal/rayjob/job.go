@@ -63,7 +63,6 @@ type Submission struct {
 type RuntimeEnv struct {
 	WorkingDir string            `json:"working_dir,omitempty"` // a URI of [Client.Upload]
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
-	Pip        []string          `json:"pip,omitempty"`
 }
 
 // Submit starts a job. It may be called again with the same submission after

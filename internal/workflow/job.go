@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,9 +151,40 @@ func submission(cfg *config.Config, run *runs.Run, args []string, packageURI str
 	return rayjob.Submission{
 		ID:         run.Info.SubmissionID,
 		Entrypoint: shellJoin(args),
-		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env, Pip: cfg.Job.Pip},
+		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env},
 		Metadata:   map[string]string{"trainyard_run": run.Info.ID},
 	}
+}
+
+// addPackages lets a job find the modules and programs of a folder of packages
+// before all others; a job's own PYTHONPATH or PATH, else the caller's, comes
+// next. Ray puts the working directory before the first and replaces ${PATH}
+// by that of each node.
+func addPackages(env map[string]string, dir string, lookup func(string) (string, bool)) {
+	if dir == "" {
+		return
+	}
+	modules, own := env["PYTHONPATH"]
+	if !own {
+		modules, _ = lookup("PYTHONPATH")
+	}
+	env["PYTHONPATH"] = joinPath(dir, modules)
+	env["PATH"] = withPrograms(dir, cmp.Or(env["PATH"], "${PATH}"))
+}
+
+// withPrograms is the value of PATH that finds the programs of packages first.
+func withPrograms(packages, path string) string {
+	if packages == "" {
+		return path
+	}
+	return joinPath(filepath.Join(packages, "bin"), path)
+}
+
+func joinPath(first, others string) string {
+	if others == "" {
+		return first
+	}
+	return first + string(filepath.ListSeparator) + others
 }
 
 // shellJoin writes an argument list so that a shell reads the same list. Words

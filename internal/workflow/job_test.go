@@ -109,7 +109,7 @@ func TestCheckCommand(t *testing.T) {
 }
 
 func TestSubmission(t *testing.T) {
-	cfg := &config.Config{Job: config.Job{Env: map[string]string{"NCCL_DEBUG": "WARN", "MINE": "1"}, Pip: []string{"einops"}}}
+	cfg := &config.Config{Job: config.Job{Env: map[string]string{"NCCL_DEBUG": "WARN", "MINE": "1"}}}
 	run := &runs.Run{Info: runs.Info{ID: "20261130-abcd", SubmissionID: "trainyard-20261130-abcd"}}
 	unset := func(string) (string, bool) { return "", false }
 	s := submission(cfg, run, []string{"python", "x y"}, "gcs://p.zip", unset)
@@ -128,5 +128,38 @@ func TestSubmission(t *testing.T) {
 	cfg.Job = config.Job{Command: []string{"x"}}
 	if got := submission(cfg, run, nil, "", set).RuntimeEnv.EnvVars; got["NCCL_DEBUG"] != "" || got["TRAINYARD_METRICS"] != "" {
 		t.Errorf("variables = %v, want neither NCCL_DEBUG nor TRAINYARD_METRICS", got)
+	}
+}
+
+func TestAddPackages(t *testing.T) {
+	caller := func(name string) (string, bool) {
+		return map[string]string{"PYTHONPATH": "/caller"}[name], name == "PYTHONPATH"
+	}
+	nobody := func(string) (string, bool) { return "", false }
+	tests := []struct {
+		name      string
+		dir       string
+		lookup    func(string) (string, bool)
+		env, want map[string]string
+	}{
+		{"none", "", caller, map[string]string{"A": "1"}, map[string]string{"A": "1"}},
+		{"alone", "/p", nobody, map[string]string{}, map[string]string{"PYTHONPATH": "/p", "PATH": "/p/bin:${PATH}"}},
+		{"the caller's", "/p", caller, map[string]string{}, map[string]string{"PYTHONPATH": "/p:/caller", "PATH": "/p/bin:${PATH}"}},
+		{
+			"the job's own", "/p", caller,
+			map[string]string{"PYTHONPATH": "src", "PATH": "/own"},
+			map[string]string{"PYTHONPATH": "/p:src", "PATH": "/p/bin:/own"},
+		},
+		{
+			"the job's own is empty", "/p", caller,
+			map[string]string{"PYTHONPATH": ""},
+			map[string]string{"PYTHONPATH": "/p", "PATH": "/p/bin:${PATH}"},
+		},
+	}
+	for _, test := range tests {
+		addPackages(test.env, test.dir, test.lookup)
+		if diff := cmp.Diff(test.want, test.env); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
 	}
 }

@@ -31,11 +31,12 @@ type TrainRequest struct {
 // training is the state that the steps of one Train hand on.
 type training struct {
 	Workspace
-	cfg     *config.Config
-	pkg     pack.Package
-	run     *runs.Run
-	env     pyenv.Env
-	cluster local.Record
+	cfg      *config.Config
+	pkg      pack.Package
+	run      *runs.Run
+	env      pyenv.Env
+	packages string // folder of those that env lacks; may be empty
+	cluster  local.Record
 }
 
 // Train runs a job on a Ray cluster of this machine: environment, cluster,
@@ -77,6 +78,7 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 // and packs the code on the way.
 func (t *training) check(ctx context.Context) error {
 	_, problem := command(t.cfg, "")
+	problem = errors.Join(problem, pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
 	if t.pkg, err = packed(ctx, t.cfg.Job); err == nil && problem != nil {
 		err = t.pkg.Close()
@@ -118,15 +120,17 @@ func gitState(ctx context.Context, dir string) *runs.Git {
 	return &runs.Git{Commit: strings.TrimSpace(string(commit)), Dirty: err != nil || len(status) > 0}
 }
 
-// environment finds or makes the Python that the job runs in.
+// environment finds or makes the Python that the job runs in, and what the job
+// needs beside it.
 func (t *training) environment(ctx context.Context) error {
 	t.Story.Begin("environment")
+	spec := pyenv.Spec{Lock: train.Lock(), CacheDir: t.CacheDir, TorchIndex: t.cfg.Python.TorchIndex, Environ: t.Environ}
+	progress := func(p pyenv.Progress) { t.Story.Update(progressText(p)) }
 	var err error
 	if t.cfg.Python.Interpreter != "" {
 		t.env, err = pyenv.Inspect(ctx, t.cfg.Python.Interpreter, t.Environ)
 	} else {
-		spec := pyenv.Spec{Lock: train.Lock(), CacheDir: t.CacheDir, TorchIndex: t.cfg.Python.TorchIndex, Environ: t.Environ}
-		t.env, err = pyenv.Ensure(ctx, spec, func(p pyenv.Progress) { t.Story.Update(progressText(p)) })
+		t.env, err = pyenv.Ensure(ctx, spec, progress)
 	}
 	if err != nil {
 		return err
@@ -135,8 +139,11 @@ func (t *training) environment(ctx context.Context) error {
 		return fault.WithHint("install torch and transformers there, or leave out --python",
 			fmt.Errorf("checking %q: the built-in training needs torch and transformers", t.env.Python))
 	}
+	if t.packages, err = pyenv.EnsurePackages(ctx, spec, t.env, t.cfg.Job.Pip, progress); err != nil {
+		return err
+	}
 	path, _ := t.Lookup("PATH")
-	if err := checkCommand(t.cfg.Job, t.env.Python, path); err != nil {
+	if err := checkCommand(t.cfg.Job, t.env.Python, withPrograms(t.packages, path)); err != nil {
 		return err
 	}
 	v := &t.run.Info.Versions
@@ -277,7 +284,9 @@ func (t *training) submit(ctx context.Context) error {
 	if err := t.run.Save(); err != nil {
 		return err
 	}
-	if err := ray.Submit(ctx, submission(t.cfg, t.run, args, uri, t.Lookup)); err != nil {
+	job := submission(t.cfg, t.run, args, uri, t.Lookup)
+	addPackages(job.RuntimeEnv.EnvVars, t.packages, t.Lookup)
+	if err := ray.Submit(ctx, job); err != nil {
 		return err
 	}
 	t.Story.Update("submitted")
