@@ -78,13 +78,13 @@ func client(record local.Record) (*rayjob.Client, error) {
 	return rayjob.New(record.Endpoint.Address, record.Endpoint.Token, rayjob.Options{})
 }
 
-// collector reads all output of a job. The nodes of a local cluster share one
-// log folder, and an agent reads a file from any place: much cheaper than the
-// dashboard, which begins at the start each time.
+// collector reads all output of a job, from the nodes' agents, which read a
+// file on from any place: much cheaper than the dashboard, which begins at the
+// start each time.
 func collector(record local.Record, ray *rayjob.Client, job string) *rayjob.Collector {
 	return &rayjob.Collector{
 		Client: ray, SubmissionID: job, Interval: readInterval,
-		Reader: rayjob.AgentLogs{Client: ray, Agent: func(rayjob.Node) string { return record.Agent }},
+		Reader: rayjob.AgentLogs{Client: ray, Agent: func(n rayjob.Node) string { return record.Agents[n.Name] }},
 	}
 }
 

@@ -9,11 +9,10 @@ refuses a second node, which this program allows again for its own process.
 Ray's client server is left out: jobs come through the job server, and it would
 take port 10001.
 
-With TRAINYARD_AWAIT set, the node begins when that file, the socket of the
-node before it, exists. A node that asks for the head too early sleeps for
-seconds, or gives up on a busy machine; and two that begin at once may choose
-the same free names for their sockets, so that one of them never comes up.
-Waiting here, a node has its imports behind it when its turn comes.
+With TRAINYARD_AWAIT set, the node begins when that file, the head's socket,
+exists. A node that asks for the head too early sleeps for seconds, or gives up
+on a busy machine; waiting here, it has its imports behind it when its turn
+comes.
 """
 
 import os

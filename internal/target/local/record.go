@@ -31,18 +31,18 @@ const (
 // Record is what is written down of a cluster, so that a later command can
 // use or end it. It holds the token: the file is for its owner alone.
 type Record struct {
-	ID          string          `json:"id"`
-	Created     time.Time       `json:"created"`
-	Holder      Holder          `json:"holder"`
-	Owner       process.ID      `json:"owner"` // meaningful while a run holds it
-	RunDir      string          `json:"runDir,omitempty"`
-	Interpreter string          `json:"interpreter"`
-	Layout      Layout          `json:"layout"`
-	Endpoint    target.Endpoint `json:"endpoint"`
-	Agent       string          `json:"agent"`   // base URL of the head's agent, which serves log files
-	GCS         string          `json:"gcs"`     // address of Ray's control service, "127.0.0.1:6379"
-	TempDir     string          `json:"tempDir"` // Ray's session folder lies here
-	Leaders     []process.ID    `json:"leaders"` // one for each Ray node, head first
+	ID          string            `json:"id"`
+	Created     time.Time         `json:"created"`
+	Holder      Holder            `json:"holder"`
+	Owner       process.ID        `json:"owner"` // meaningful while a run holds it
+	RunDir      string            `json:"runDir,omitempty"`
+	Interpreter string            `json:"interpreter"`
+	Layout      Layout            `json:"layout"`
+	Endpoint    target.Endpoint   `json:"endpoint"`
+	Agents      map[string]string `json:"agents"`  // by node name, the base URL of its agent, which serves log files
+	GCS         string            `json:"gcs"`     // address of Ray's control service, "127.0.0.1:6379"
+	TempDir     string            `json:"tempDir"` // each node's session folder lies below
+	Leaders     []process.ID      `json:"leaders"` // one for each Ray node, head first
 }
 
 // Orphan tells whether the run that held the cluster died without ending it.

@@ -41,6 +41,9 @@ const markName = "TRAINYARD_CLUSTER"
 // minute for Ray's processes alone.
 const startTimeout = 5 * time.Minute
 
+// headName is the head's name among the nodes.
+const headName = "head"
+
 //go:embed node.py
 var nodeProgram []byte
 
@@ -162,8 +165,8 @@ func makeTempDir() (id, dir string, err error) {
 	return id, dir, nil
 }
 
-// launch starts the head and the nodes, which wait for each other by
-// themselves, and returns when all take work.
+// launch starts the head and the nodes, which wait for the head by themselves,
+// and returns when all take work.
 func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Record, error) {
 	ports, err := freePorts(4 + r.Layout.Nodes())
 	if err != nil {
@@ -171,14 +174,13 @@ func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Rec
 	}
 	gcs, dashboard, metrics, agents := ports[0], ports[1], ports[2], ports[3:]
 	r.GCS, r.Endpoint.Address = loopback(gcs), "http://"+loopback(dashboard)
-	r.Agent = "http://" + loopback(agents[0])
+	r.Agents = map[string]string{}
 
 	progress("starting the head")
 	store := objectStoreBytes(r.Layout.Nodes() + 1)
-	head, err := s.spawn(&r, "head", nil, metrics,
+	head, err := s.spawn(&r, headName, agents[0], nil, metrics,
 		"start", "--head", "--port", strconv.Itoa(gcs), "--num-cpus=0", "--num-gpus=0",
 		"--dashboard-host=127.0.0.1", "--dashboard-port", strconv.Itoa(dashboard), "--no-monitor",
-		"--dashboard-agent-listen-port", strconv.Itoa(agents[0]),
 		"--object-store-memory", store)
 	if err != nil {
 		return r, err
@@ -186,10 +188,9 @@ func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Rec
 	nodes := []*node{head}
 	for i, gpus := range r.Layout.GPUs {
 		name := fmt.Sprintf("worker-%d", i)
-		n, err := s.spawn(&r, name, s.nodeEnviron(r, i), metrics,
+		n, err := s.spawn(&r, name, agents[1+i], s.nodeEnviron(r, i), metrics,
 			"start", "--address", r.GCS, "--num-cpus", strconv.Itoa(cpus(r.Layout)),
-			"--num-gpus", strconv.Itoa(len(gpus)), "--dashboard-agent-listen-port", strconv.Itoa(agents[1+i]),
-			"--object-store-memory", store)
+			"--num-gpus", strconv.Itoa(len(gpus)), "--object-store-memory", store)
 		if err != nil {
 			return r, err
 		}
@@ -220,6 +221,14 @@ func aliveNodes(ctx context.Context, r Record) ([]rayjob.Node, error) {
 	return slices.DeleteFunc(nodes, func(n rayjob.Node) bool { return !n.Alive() }), err
 }
 
+// nodeDir is a node's temporary folder. Each has its own: nodes that share one
+// replace each other's copy of a job's working directory while it runs, and two
+// that begin at once choose the same names for their sockets. Names are short
+// for the sake of the sockets' paths.
+func (r Record) nodeDir(name string) string {
+	return filepath.Join(r.TempDir, strings.TrimPrefix(name, "worker-"))
+}
+
 // node is one Ray node that is being started.
 type node struct {
 	name   string
@@ -229,7 +238,11 @@ type node struct {
 
 // spawn starts one Ray node as the leader of a session of its own and writes
 // it down.
-func (s Store) spawn(r *Record, name string, environ []string, metricsPort int, args ...string) (*node, error) {
+func (s Store) spawn(r *Record, name string, agentPort int, environ []string, metricsPort int, args ...string) (*node, error) {
+	tempDir := r.nodeDir(name)
+	if err := os.Mkdir(tempDir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the temporary folder of node %q: %w", name, err)
+	}
 	logPath := s.path(r.ID, name+".log")
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -237,7 +250,8 @@ func (s Store) spawn(r *Record, name string, environ []string, metricsPort int, 
 	}
 	defer log.Close() // the child has its own handle
 	args = append([]string{s.path(r.ID, "node.py")}, append(args,
-		"--block", "--node-ip-address=127.0.0.1", "--node-name", name, "--temp-dir", r.TempDir,
+		"--block", "--node-ip-address=127.0.0.1", "--node-name", name, "--temp-dir", tempDir,
+		"--dashboard-agent-listen-port", strconv.Itoa(agentPort),
 		"--min-worker-port=0", "--max-worker-port=0", // else every node hands out the same ports from 10002 on
 		"--disable-usage-stats", "--include-log-monitor=false", "--log-style=record", "--log-color=false")...)
 	cmd := exec.Command(r.Interpreter, args...) //nolint:noctx // it outlives this call; Store.End ends it
@@ -254,6 +268,7 @@ func (s Store) spawn(r *Record, name string, environ []string, metricsPort int, 
 		leader = process.ID{PID: cmd.Process.Pid, Started: time.Now().UnixMilli()}
 	}
 	r.Leaders = append(r.Leaders, leader)
+	r.Agents[name] = "http://" + loopback(agentPort)
 	n := &node{name: name, log: logPath, exited: make(chan error, 1)}
 	go func() { n.exited <- cmd.Wait() }()
 	return n, s.put(*r)
@@ -322,11 +337,7 @@ func (s Store) environ(r Record) []string {
 
 // nodeEnviron is what the i-th node has beside the others.
 func (s Store) nodeEnviron(r Record, i int) []string {
-	before := "raylet"
-	if i > 0 { // Ray names the sockets of a second node raylet.1
-		before = fmt.Sprintf("raylet.%d", i)
-	}
-	environ := []string{"TRAINYARD_AWAIT=" + filepath.Join(r.TempDir, "session_latest", "sockets", before)}
+	environ := []string{"TRAINYARD_AWAIT=" + filepath.Join(r.nodeDir(headName), "session_latest", "sockets", "raylet")}
 	if gpus := r.Layout.GPUs[i]; len(gpus) > 0 {
 		environ = append(environ, "CUDA_VISIBLE_DEVICES="+strings.Join(gpus, ","))
 	}
