@@ -65,8 +65,8 @@ def test_user_fault_is_one_line_and_exit_2(
     assert stderr.count("\n") == 1
 
 
-def test_driver_does_not_import_pytorch() -> None:
-    """Run as a user would, up to a fault; then with all that a driver imports."""
+def test_a_fault_is_told_before_slow_imports() -> None:
+    """Run as a user would, with a wrong flag."""
     package = Path(launch.__file__).parent.parent
     fault = [sys.executable, "-X", "importtime", "-m", "trainyard.train", "--steps", "0"]
     process = subprocess.run(fault, cwd=package, capture_output=True, text=True, check=False)
@@ -74,6 +74,3 @@ def test_driver_does_not_import_pytorch() -> None:
     imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
     assert "trainyard.launch" in imported
     assert not imported & {"ray", "torch", "transformers"}
-
-    script = "import sys, trainyard.trainer; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], cwd=package, check=False).returncode == 0

@@ -1,7 +1,4 @@
-"""The driver: checks what was asked for and starts the workers of a Ray cluster.
-
-It never imports PyTorch itself where Ray does not.
-"""
+"""The driver: checks what was asked for and starts the workers of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -49,10 +46,9 @@ def fit(config: TrainConfig) -> None:
     tune_ray({node["NodeManagerAddress"] for node in nodes})
 
     from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
 
-    from trainyard.trainer import Trainer
-
-    Trainer(
+    TorchTrainer(
         worker,
         train_loop_config=config.to_dict(),
         scaling_config=ScalingConfig(

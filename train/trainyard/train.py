@@ -1,7 +1,8 @@
 """The training run: `python -m trainyard.train --steps 200` starts it."""
 
-# The driver stops at this line: it only starts the workers, and PyTorch takes
-# seconds to import. Workers import this module by its name and read on.
+# The driver stops at this line: it checks what was asked for before it imports
+# PyTorch, which takes seconds. Workers import this module by its name and read
+# on.
 if __name__ == "__main__":
     from trainyard.launch import main
 
