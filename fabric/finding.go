@@ -64,6 +64,13 @@ func (j *job) oneNode(g *communicator) finding {
 	return f
 }
 
+// oneRank is the finding on a job that had nobody to talk to.
+func (j *job) oneRank() finding {
+	f := j.unknown(SingleNode, "the job had one rank, so there was no network to use")
+	f.transport = TransportNone
+	return f
+}
+
 // mixed names the ranks that use what fewest of them use.
 func (j *job) mixed(g *communicator) finding {
 	users := map[Transport][]*process{}

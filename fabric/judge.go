@@ -79,6 +79,9 @@ func (j *job) decide(comms []finding) finding {
 	if f, ok := j.neverStarted(); ok {
 		all = append(all, f)
 	}
+	if len(all) == 0 && j.alone() {
+		return j.oneRank()
+	}
 	if len(all) == 0 {
 		return j.silence()
 	}
@@ -88,10 +91,20 @@ func (j *job) decide(comms []finding) finding {
 	if worst.outcome == Fail {
 		return j.failed(worst, all)
 	}
+	if j.alone() {
+		return j.oneRank()
+	}
 	if ranks := j.coverage(); worst.outcome == Pass && ranks.Seen < ranks.Expected {
 		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d ranks are in the logs", ranks.Seen, ranks.Expected))
 	}
 	return worst
+}
+
+// alone tells whether the job is known to have had one rank, on a GPU: NCCL may
+// have said little or nothing then, and nothing is missing.
+func (j *job) alone() bool {
+	return j.Ranks == 1 && j.GPUs != 0 &&
+		!slices.ContainsFunc(j.comms, func(g *communicator) bool { return g.ranks > 1 })
 }
 
 // failed names the transport over all communicators where they differ.

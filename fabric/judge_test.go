@@ -326,6 +326,9 @@ func TestFacts(t *testing.T) {
 		want want
 	}{
 		{"no GPU", fabric.Evidence{GPUs: 0}, want{"UNKNOWN", "none", "no-gpu"}},
+		{"one rank without output", fabric.Evidence{GPUs: 1, Ranks: 1}, want{"UNKNOWN", "none", "single-node"}},
+		{"one rank on a CPU", fabric.Evidence{GPUs: 0, Ranks: 1}, want{"UNKNOWN", "none", "no-gpu"}},
+		{"one rank of several", fabric.Evidence{GPUs: 8, Ranks: 1, Logs: efaLogs()}, want{"PASS", "efa", ""}},
 		{"no output", fabric.Evidence{GPUs: 8}, want{"UNKNOWN", "unknown", "no-nccl-output"}},
 		{"a log that is not there", fabric.Evidence{GPUs: 8, Logs: []fabric.LogFile{{Node: "a"}}}, want{"UNKNOWN", "unknown", "no-nccl-output"}},
 		{"GPUs not known", fabric.Evidence{GPUs: -1}, want{"UNKNOWN", "unknown", "no-nccl-output"}},

@@ -216,6 +216,8 @@ func (l *lines) shown(line evidence.Line) bool {
 		return false
 	case bytes.Contains(text, []byte(" NCCL INFO ")):
 		return false // evidence, hundreds of lines of it
+	case bytes.HasPrefix(text, []byte("Setting up process group for: ")):
+		return false
 	}
 	if line.Name == trainController && len(l.ranks.Current()) > 0 {
 		return false // it repeats what the workers and the driver say

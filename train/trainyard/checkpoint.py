@@ -30,12 +30,12 @@ def save(
     if dist.get_rank() == 0:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-    dist.barrier()
+    _meet()
     state_dict_saver.save(_state(model, optimizer), checkpoint_id=partial)
     if dist.get_rank() == 0:
         about.write(partial)
         _replace(partial, final)
-    dist.barrier()
+    _meet()
     return final
 
 
@@ -51,6 +51,12 @@ def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Ma
         optim_state_dict=state["optimizer"],
     )
     return about
+
+
+def _meet() -> None:
+    """Wait for all ranks. NCCL wants to know on which GPU."""
+    on_gpu = dist.get_backend() == "nccl"
+    dist.barrier(device_ids=[torch.cuda.current_device()] if on_gpu else None)
 
 
 def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
