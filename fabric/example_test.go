@@ -49,6 +49,6 @@ func ExampleJudge_noGPU() {
 	fmt.Println(v.Blocks())
 	// Output:
 	// UNKNOWN no-gpu
-	// no GPU here: the ranks talked over gloo, nothing to prove
+	// no GPU here, so NCCL carried nothing: nothing to prove
 	// false
 }

@@ -191,7 +191,7 @@ func (j *job) silence() finding {
 	}
 	switch {
 	case lines == 0 && j.GPUs == 0:
-		f := j.unknown(NoGPU, "no GPU here: the ranks talked over gloo, nothing to prove")
+		f := j.unknown(NoGPU, "no GPU here, so NCCL carried nothing: nothing to prove")
 		f.transport = TransportNone
 		return f
 	case lines == 0:

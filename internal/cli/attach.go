@@ -13,8 +13,8 @@ func (a *app) attachCommand() *cobra.Command {
 		Use:     "attach [RUN]",
 		GroupID: "run",
 		Short:   "Follow a detached run to its end",
-		Long: `Follow a detached run, the newest one where none is named: all its output from
-the first line, then its verdict and exit code, as train itself would have given
+		Long: `Follow a detached run, the newest that goes on where none is named: all its
+output from the first line, then its verdict and exit code, as train itself would have given
 them. Ctrl-C leaves the run going.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,9 @@ func (a *app) stopCommand() *cobra.Command {
 		Use:     "stop [RUN]",
 		GroupID: "run",
 		Short:   "Stop a run's job; its logs and verdict are kept",
-		Args:    usage(cobra.MaximumNArgs(1)),
+		Long: `Stop the job of a run, the newest that goes on where none is named. The trainyard
+that follows the run ends it; where none does, stop gathers logs and verdict.`,
+		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
 				run, err := openRun(w, args)

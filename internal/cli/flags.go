@@ -14,7 +14,7 @@ import (
 )
 
 func addRunFileFlag(cmd *cobra.Command) {
-	cmd.Flags().StringP("file", "f", "", "run file, instead of trainyard.yaml in this folder")
+	cmd.Flags().StringP("file", "f", "", "`PATH` of the run file, instead of trainyard.yaml in this folder")
 }
 
 // loadConfig merges flags, environment and run file.
@@ -37,7 +37,7 @@ func loadConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {
-	cmd.Flags().StringVarP(output, "output", "o", choices[0], "`form` of the result: "+strings.Join(choices, " or "))
+	cmd.Flags().StringVarP(output, "output", "o", choices[0], "`FORM` of the result: "+strings.Join(choices, " or "))
 }
 
 func checkOutput(output string, choices ...string) error {

@@ -10,6 +10,9 @@ import (
 	"github.com/trainyard/trainyard/internal/config"
 )
 
+// helpWidth is the columns that help is laid out for.
+const helpWidth = 80
+
 // printHelp writes what a command is for, and how to use it.
 func printHelp(cmd *cobra.Command, _ []string) {
 	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), usageText(cmd))
@@ -41,11 +44,11 @@ func usageText(cmd *cobra.Command) string {
 	}
 	flags := cmd.LocalNonPersistentFlags()
 	for title, group := range config.FlagGroups(flags) {
-		fmt.Fprintf(&b, "\n%s:\n%s", cmp.Or(title, "Flags"), group.FlagUsages())
+		fmt.Fprintf(&b, "\n%s:\n%s", cmp.Or(title, "Flags"), group.FlagUsagesWrapped(helpWidth))
 	}
 	if cmd.HasAvailablePersistentFlags() || cmd.HasAvailableInheritedFlags() {
 		all := cmd.Root().PersistentFlags()
-		fmt.Fprintf(&b, "\nEverywhere:\n%s", all.FlagUsages())
+		fmt.Fprintf(&b, "\nEverywhere:\n%s", all.FlagUsagesWrapped(helpWidth))
 	}
 	return b.String()
 }

@@ -98,11 +98,11 @@ func (a *app) printStatus(w workflow.Workspace, status []workflow.ClusterStatus,
 		w.Story.Note("no Ray cluster of trainyard's runs on this machine")
 		return
 	}
-	rows := [][]string{{"CLUSTER", "STARTED", "NODES", "WORKERS", "GPUS", "PROCESSES", "HELD BY", "JOB", "DASHBOARD"}}
+	rows := [][]string{{"CLUSTER", "NODES", "GPUS", "HELD BY", "JOB", "DASHBOARD"}}
 	for _, s := range status {
 		rows = append(rows, []string{
-			s.ID, ago(s.Created), fmt.Sprintf("%d of %d", s.NodesAlive, s.Nodes), fmt.Sprint(s.Workers), fmt.Sprint(s.GPUs),
-			fmt.Sprint(s.Processes), holder(s), orDash(strings.ToLower(s.JobStatus)), s.Address,
+			s.ID, fmt.Sprintf("%d of %d", s.NodesAlive, s.Nodes), fmt.Sprint(s.GPUs),
+			holder(s), orDash(strings.ToLower(s.JobStatus)), strings.TrimPrefix(s.Address, "http://"),
 		})
 	}
 	printTable(a.streams.Out, rows)
@@ -126,7 +126,10 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:     "logs [RUN]",
 		GroupID: "look",
 		Short:   "Print everything that a run's driver and workers printed",
-		Args:    usage(cobra.MaximumNArgs(1)),
+		Long: `Print everything that a run's driver and workers printed, each line behind the
+name of who printed it: of the run that is named, else of the newest that goes
+on, else of the newest.`,
+		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
 				run, err := openRun(w, args)

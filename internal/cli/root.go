@@ -53,11 +53,11 @@ func Main(args []string) fault.Code {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "trainyard",
+		Use:   "trainyard COMMAND",
 		Short: "Run multi-node PyTorch jobs with Ray Train, and prove which network carried them",
-		Long: `trainyard runs a PyTorch job with Ray Train on a Ray cluster of several nodes and
-says from evidence which network carried it: NCCL falls back from a fast fabric
-to TCP without a word, and the job goes on at a fraction of the speed.
+		Long: `trainyard runs a PyTorch job with Ray Train on a Ray cluster of several nodes
+and says from evidence which network carried it: NCCL falls back from a fast
+fabric to TCP without a word, and the job goes on at a fraction of the speed.
 
   trainyard train                          train a small model on this machine
   trainyard train -- python my_script.py   run a program of your own
@@ -76,7 +76,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 			return unknownCommand(cmd, args[0])
 		},
 	}
-	root.PersistentFlags().StringVar(&a.progress, "progress", "auto", "`how` to tell what happens, on standard error: auto, plain, json or quiet")
+	root.PersistentFlags().StringVar(&a.progress, "progress", "auto", "`MODE` in which to tell what happens, on standard error: auto, plain, json or quiet")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.WithCode(fault.Usage, fault.WithHint(cmd.CommandPath()+" --help lists the flags", err))
 	})
@@ -188,7 +188,8 @@ func buildVersion() string {
 	return "devel"
 }
 
-// openRun opens the run that the arguments name: at most one, else the newest.
+// openRun opens the run that the arguments name: at most one, else the newest
+// that goes on, or the newest of all.
 func openRun(w workflow.Workspace, args []string) (*runs.Run, error) {
-	return w.Runs.Open(cmp.Or(append(args, "")...))
+	return w.Runs.OpenCurrent(cmp.Or(append(args, "")...))
 }

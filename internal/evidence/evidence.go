@@ -29,6 +29,8 @@ const (
 	DefaultKeepBytes = 64 << 20
 	// tailLines are remembered of each file, to show why a process died.
 	tailLines = 12
+	// indexName is the list of the log files beside them.
+	indexName = "sources.json"
 	// lineBytes is the longest line that is passed on whole.
 	lineBytes = 64 << 10
 )
@@ -165,7 +167,7 @@ func (g *Gatherer) Close() error {
 	files := g.sorted()
 	g.mu.Unlock()
 	var problems []error
-	index := make([]indexEntry, 0, len(files))
+	index := make([]Kept, 0, len(files))
 	for _, f := range files {
 		if len(f.partial) > 0 {
 			g.line(f, f.partial)
@@ -178,7 +180,7 @@ func (g *Gatherer) Close() error {
 		if f.failure != nil {
 			problems = append(problems, fmt.Errorf("keeping log %q: %w", f.source.File, f.failure))
 		}
-		index = append(index, indexEntry{
+		index = append(index, Kept{
 			File: f.source.File, Node: f.source.NodeName, PID: f.source.PID, Name: f.source.Name,
 			Bytes: f.kept, Truncated: f.cut,
 		})
@@ -254,8 +256,8 @@ func (g *Gatherer) Tails(pid int) []Tail {
 	return tails
 }
 
-// indexEntry is a line of sources.json.
-type indexEntry struct {
+// Kept is a log file in the run folder, as sources.json lists it.
+type Kept struct {
 	File      string `json:"file"`
 	Node      string `json:"node"`
 	PID       int    `json:"pid,omitempty"`
@@ -264,10 +266,28 @@ type indexEntry struct {
 	Truncated bool   `json:"truncated,omitempty"` // the process printed more than is kept
 }
 
-func writeIndex(dir string, index []indexEntry) error {
+// ReadIndex reads the sources.json of a folder of logs, by file name; the error
+// is fs.ErrNotExist where the folder was never finished.
+func ReadIndex(dir string) (map[string]Kept, error) {
+	data, err := os.ReadFile(filepath.Join(dir, indexName))
+	if err != nil {
+		return nil, fmt.Errorf("reading the index of logs: %w", err)
+	}
+	var entries []Kept
+	if err := json.Unmarshal(data, &entries); err != nil {
+		return nil, fmt.Errorf("reading the index of logs: %w", err)
+	}
+	index := make(map[string]Kept, len(entries))
+	for _, entry := range entries {
+		index[entry.File] = entry
+	}
+	return index, nil
+}
+
+func writeIndex(dir string, index []Kept) error {
 	data, err := json.MarshalIndent(index, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(filepath.Join(dir, "sources.json"), append(data, '\n'), 0o644)
+		err = renameio.WriteFile(filepath.Join(dir, indexName), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the index of logs: %w", err)

@@ -66,7 +66,7 @@ func TestOnlyTheHeadIsKept(t *testing.T) {
 	if lines != 3 {
 		t.Errorf("%d lines passed on, want all 3", lines)
 	}
-	var index []indexEntry
+	var index []Kept
 	data, err := os.ReadFile(filepath.Join(dir, "sources.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestOnlyTheHeadIsKept(t *testing.T) {
 	if err := json.Unmarshal(data, &index); err != nil {
 		t.Fatal(err)
 	}
-	want := []indexEntry{{File: "w.out", Node: "worker-0", PID: 1, Name: "RayTrainWorker", Bytes: 10, Truncated: true}}
+	want := []Kept{{File: "w.out", Node: "worker-0", PID: 1, Name: "RayTrainWorker", Bytes: 10, Truncated: true}}
 	if diff := cmp.Diff(want, index); diff != "" {
 		t.Errorf("index (-want +got):\n%s", diff)
 	}

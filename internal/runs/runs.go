@@ -186,6 +186,24 @@ func (s Store) Open(id string) (*Run, error) {
 	return read(filepath.Join(s.Dir, matches[0]))
 }
 
+// OpenCurrent is Open where id names a run; else it opens the newest run that
+// has not ended, or the newest of all where each has.
+func (s Store) OpenCurrent(id string) (*Run, error) {
+	if id != "" {
+		return s.Open(id)
+	}
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range all {
+		if !run.Current().Final() {
+			return run, nil
+		}
+	}
+	return s.Open("")
+}
+
 // List reads all runs, newest first. Folders that are not runs are left out.
 func (s Store) List() ([]*Run, error) {
 	ids, err := s.ids()

@@ -10,8 +10,15 @@ import (
 // Several problems joined into one stand on lines of their own.
 func (s Streams) PrintError(err error, hints []string) {
 	paint := painter(s.Color)
-	text := strings.ReplaceAll(err.Error(), "\n", "\n       ")
-	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+text)
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if strings.HasPrefix(line, " ") { // quoted: as it is
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, wrap(line, columns-7)...)
+	}
+	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+strings.Join(lines, "\n       "))
 	for _, hint := range hints {
 		lines := strings.Join(wrap(hint, columns-7), "\n       ")
 		_, _ = fmt.Fprintln(s.Err, paint(faint, "hint")+"   "+lines)

@@ -25,6 +25,9 @@ const (
 	RunFinished Kind = "run-finished" // Step: the outcome in a word, Text: in a sentence, Detail: the run's folder
 )
 
+// JobStep is the step in which a job is started; when it is done, the job runs.
+const JobStep = "job"
+
 // Event is one thing that happened. Fields that its kind does not name are
 // empty.
 type Event struct {

@@ -68,12 +68,17 @@ type live struct {
 	step   string
 	text   string
 	began  time.Time
-	bottom string // progress of the job
+	bottom string    // progress of the job
+	quiet  time.Time // since when a running job has said nothing; zero: none runs
 	drawn  bool
 	frame  int
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
+
+// quietFor is how long a running job may say nothing before the live view shows
+// that it still runs.
+const quietFor = 3 * time.Second
 
 // frames of the spinner, one every tenth of a second.
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -105,16 +110,21 @@ func (l *live) Event(e Event) {
 	defer l.mu.Unlock()
 	switch e.Kind {
 	case StepBegan:
-		l.step, l.text, l.began = e.Step, "", e.Time
+		l.step, l.text, l.began, l.quiet = e.Step, "", e.Time, time.Time{}
 	case StepUpdate:
 		l.text = e.Text
 	case StepDone, StepFailed:
 		l.step = ""
+		if e.Step == JobStep && e.Kind == StepDone {
+			l.quiet = e.Time
+		}
 	case JobProgress:
 		l.bottom = e.Progress.String()
 	case RunFinished:
-		l.bottom = ""
-	case JobOutput, Note, Warning:
+		l.bottom, l.quiet = "", time.Time{}
+	case JobOutput:
+		l.quiet = e.Time
+	case Note, Warning:
 	}
 	line, ok := textOf(e, l.paint)
 	if ok {
@@ -148,6 +158,9 @@ func (l *live) bottomLine() string {
 		return l.paint(cyan, spinner) + " " + pad(l.step, nameWidth-2-len(l.step)) + text + "  " + l.paint(faint, elapsed)
 	case l.bottom != "":
 		return l.paint(cyan, spinner) + clip(strings.TrimPrefix(l.bottom, " "), limit-1)
+	}
+	if quiet := time.Since(l.quiet); !l.quiet.IsZero() && quiet > quietFor {
+		return l.paint(cyan, spinner) + l.paint(faint, " the job runs, its last line came "+Duration(quiet)+" ago")
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target/local"
+	"github.com/trainyard/trainyard/internal/ui"
 )
 
 // Attach follows a detached run from its first line to its end, judges it, and
@@ -67,7 +68,7 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 		return err
 	}
 	w.Story.Add(events)
-	w.Story.Begin("job")
+	w.Story.Begin(ui.JobStep)
 	end, err := f.follow(ctx, true)
 	if err != nil {
 		run.Info.Owner = process.ID{}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,10 @@ func command(cfg *config.Config, checkpoints string) ([]string, error) {
 		return cfg.Job.Command, nil
 	}
 	t := cfg.Train
+	if known := train.Presets(); !slices.Contains(known, t.Model) {
+		return nil, fault.WithCode(fault.Usage, fmt.Errorf("%s: train.model is %q, must be one of %s",
+			cfg.Origin("train.model"), t.Model, strings.Join(known, ", ")))
+	}
 	args := []string{
 		"python", "-m", "trainyard.train", "--model", t.Model, "--steps", strconv.Itoa(t.Steps),
 		"--seed", strconv.Itoa(t.Seed), "--max-failures", strconv.Itoa(t.MaxFailures), "--checkpoint-dir", checkpoints,

@@ -2,8 +2,8 @@ package workflow
 
 import (
 	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +16,8 @@ import (
 	"github.com/trainyard/trainyard/internal/runs"
 )
 
-// Logs writes every line of a run's output, each behind the name of the file
-// it is in. Of a run that has ended they come from its folder. Of one that
+// Logs writes every line of a run's output, each behind the name of who printed
+// it. Of a run that has ended they come from its folder. Of one that
 // goes on they come from its cluster, from the first line to the end of the
 // job if follow is set, else to what there is now in the run's folder.
 func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.Writer) error {
@@ -39,7 +39,7 @@ func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	gatherer := &evidence.Gatherer{OnLine: func(line evidence.Line) { writeLine(out, line.File, line.Text) }}
+	gatherer := &evidence.Gatherer{OnLine: func(line evidence.Line) { writeLine(out, label(line.Name, line.PID), line.Text) }}
 	all := collector(cluster, ray, run.Info.SubmissionID)
 	all.Emit = gatherer.Chunk
 	all.Gap = func(gap rayjob.Gap) {
@@ -58,15 +58,36 @@ func storedLogs(run *runs.Run, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listing logs: %w", err)
 	}
+	index, err := evidence.ReadIndex(run.LogDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the run was killed, or goes on
+		return err
+	}
 	for _, path := range append(drivers, workers...) {
-		if err := copyLines(path, out); err != nil {
+		entry, known := index[filepath.Base(path)]
+		who := filepath.Base(path)
+		if known {
+			who = label(entry.Name, entry.PID)
+		}
+		if err := copyLines(path, who, out); err != nil {
 			return err
 		}
+		if entry.Truncated {
+			writeLine(out, who, fmt.Appendf(nil, "[only the first %d bytes are kept]", entry.Bytes))
+		}
 	}
-	return warnTruncated(run, out)
+	return nil
 }
 
-func copyLines(path string, out io.Writer) error {
+// label says who printed a line: the actor or task and its process, or the
+// driver.
+func label(name string, pid int) string {
+	if pid == 0 {
+		return "driver"
+	}
+	return fmt.Sprintf("%s %d", cmp.Or(name, "process"), pid)
+}
+
+func copyLines(path, who string, out io.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("reading log: %w", err)
@@ -76,7 +97,7 @@ func copyLines(path string, out io.Writer) error {
 	for {
 		line, err := reader.ReadBytes('\n')
 		if len(line) > 0 {
-			writeLine(out, filepath.Base(path), trimEnd(line))
+			writeLine(out, who, trimEnd(line))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -94,31 +115,6 @@ func trimEnd(line []byte) []byte {
 	return line
 }
 
-func writeLine(out io.Writer, file string, text []byte) {
-	_, _ = fmt.Fprintf(out, "%s: %s\n", file, text)
-}
-
-// warnTruncated says which files are not kept whole.
-func warnTruncated(run *runs.Run, out io.Writer) error {
-	data, err := os.ReadFile(filepath.Join(run.LogDir(), "sources.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the run was killed, or goes on
-	}
-	if err != nil {
-		return fmt.Errorf("reading the index of logs: %w", err)
-	}
-	var index []struct {
-		File      string `json:"file"`
-		Bytes     int64  `json:"bytes"`
-		Truncated bool   `json:"truncated"`
-	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return fmt.Errorf("reading the index of logs: %w", err)
-	}
-	for _, entry := range index {
-		if entry.Truncated {
-			writeLine(out, entry.File, []byte(fmt.Sprintf("[only the first %d bytes are kept]", entry.Bytes)))
-		}
-	}
-	return nil
+func writeLine(out io.Writer, who string, text []byte) {
+	_, _ = fmt.Fprintf(out, "%s: %s\n", who, text)
 }

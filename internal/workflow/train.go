@@ -125,7 +125,7 @@ func gitState(ctx context.Context, dir string) *runs.Git {
 func (t *training) environment(ctx context.Context) error {
 	t.Story.Begin("environment")
 	spec := pyenv.Spec{Lock: train.Lock(), CacheDir: t.CacheDir, TorchIndex: t.cfg.Python.TorchIndex, Environ: t.Environ}
-	progress := func(p pyenv.Progress) { t.Story.Update(progressText(p)) }
+	progress := t.tellProgress
 	var err error
 	if t.cfg.Python.Interpreter != "" {
 		t.env, err = pyenv.Inspect(ctx, t.cfg.Python.Interpreter, t.Environ)
@@ -150,6 +150,15 @@ func (t *training) environment(ctx context.Context) error {
 	v.Python, v.Ray, v.Torch = t.env.PythonVersion, t.env.RayVersion, t.env.TorchVersion
 	t.Story.Done(versionsText(t.env))
 	return t.run.Save()
+}
+
+// tellProgress shows what the environment waits for. That another process has
+// it in hand is told once, and so must not be passed over.
+func (t *training) tellProgress(p pyenv.Progress) {
+	if strings.HasPrefix(p.Text, "waiting for another") {
+		t.Story.Note(p.Text)
+	}
+	t.Story.Update(progressText(p))
 }
 
 func progressText(p pyenv.Progress) string {
@@ -267,7 +276,7 @@ func (t *training) submit(ctx context.Context) error {
 	}
 	t.Story.Done(text)
 
-	t.Story.Begin("job")
+	t.Story.Begin(ui.JobStep)
 	checkpoints, err := filepath.Abs(t.run.CheckpointDir())
 	if err != nil {
 		return fmt.Errorf("naming the checkpoint folder: %w", err)
