@@ -22,7 +22,11 @@ func listen() signals {
 	hard, cancelHard := context.WithCancel(context.Background())
 	s := signals{soft: soft, hard: hard, hangUp: make(chan struct{})}
 	caught := make(chan os.Signal, 4)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE} {
+		if !signal.Ignored(sig) { // by nohup, say
+			signal.Notify(caught, sig)
+		}
+	}
 	go func() {
 		hungUp, interrupts := false, 0
 		for sig := range caught {

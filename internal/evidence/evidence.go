@@ -230,6 +230,9 @@ func (g *Gatherer) incomplete(name string) bool {
 }
 
 func gapText(gap rayjob.Gap) string {
+	if gap.File == "" && gap.NodeName == "" {
+		return fmt.Sprintf("the logs could not be read to their end: %v", gap.Err)
+	}
 	if gap.File == "" {
 		return fmt.Sprintf("no log of node %q could be read: %v", gap.NodeName, gap.Err)
 	}

@@ -72,6 +72,17 @@ func (id ID) same(other ID) bool {
 	return id.PID == other.PID && apart.Abs() <= startTolerance
 }
 
+// Interrupt asks the process to end, as Ctrl-C would.
+func (id ID) Interrupt() error {
+	if !id.Alive() {
+		return nil
+	}
+	if err := syscall.Kill(id.PID, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("interrupting process %d: %w", id.PID, err)
+	}
+	return nil
+}
+
 // Family says which processes belong together. Each leader began a session of
 // its own; its descendants stay in that session, begin another one as its
 // children, or carry the mark in their environment.

@@ -249,6 +249,9 @@ func read(dir string) (*Run, error) {
 	if err := json.Unmarshal(data, &run.Info); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", filepath.Join(dir, "run.json"), err)
 	}
+	if run.Info.ID == "" || run.Info.State == "" {
+		return nil, fmt.Errorf("reading %q: it names no run and state", filepath.Join(dir, "run.json"))
+	}
 	return run, nil
 }
 

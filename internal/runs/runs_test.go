@@ -159,6 +159,12 @@ func TestBrokenRunFile(t *testing.T) {
 	if _, err := s.Open(run.Info.ID); err == nil || !strings.Contains(err.Error(), "run.json") {
 		t.Errorf("error = %v, want one that names run.json", err)
 	}
+	if err := os.WriteFile(filepath.Join(run.Dir, "run.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(run.Info.ID); err == nil {
+		t.Error("an empty object was taken for a run")
+	}
 	if _, err := OpenDir(filepath.Join(s.Dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error = %v, want fs.ErrNotExist", err)
 	}

@@ -12,7 +12,8 @@ func (s Streams) PrintError(err error, hints []string) {
 	paint := painter(s.Color)
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if strings.HasPrefix(line, " ") { // quoted: as it is
+		line = harmless(line)
+		if !s.Terminal || strings.HasPrefix(line, " ") { // quoted, or for a program to search in
 			lines = append(lines, line)
 			continue
 		}

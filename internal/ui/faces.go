@@ -155,12 +155,12 @@ func (l *live) bottomLine() string {
 	case l.step != "":
 		elapsed := Duration(time.Since(l.began))
 		text := clip(l.text, limit-nameWidth-len(elapsed)-4)
-		return l.paint(cyan, spinner) + " " + pad(l.step, nameWidth-2-len(l.step)) + text + "  " + l.paint(faint, elapsed)
+		return l.paint(cyan, spinner) + clip(" "+pad(l.step, nameWidth-2-len(l.step))+text+"  ", limit-1-len(elapsed)) + l.paint(faint, elapsed)
 	case l.bottom != "":
 		return l.paint(cyan, spinner) + clip(strings.TrimPrefix(l.bottom, " "), limit-1)
 	}
 	if quiet := time.Since(l.quiet); !l.quiet.IsZero() && quiet > quietFor {
-		return l.paint(cyan, spinner) + l.paint(faint, " the job runs, its last line came "+Duration(quiet)+" ago")
+		return l.paint(cyan, spinner) + l.paint(faint, clip(" the job runs, its last line came "+Duration(quiet)+" ago", limit-1))
 	}
 	return ""
 }

@@ -185,9 +185,11 @@ func Duration(d time.Duration) string {
 // clip cuts text to a width in columns, escape sequences not counted in: it is
 // for text without any.
 func clip(text string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(text) <= width {
+	switch {
+	case width <= 0:
+		return ""
+	case utf8.RuneCountInString(text) <= width:
 		return text
 	}
-	runes := []rune(text)
-	return string(runes[:max(width-1, 0)]) + "…"
+	return string([]rune(text)[:width-1]) + "…"
 }

@@ -22,8 +22,7 @@ func (w Workspace) Attach(ctx context.Context, run *runs.Run) error {
 		return ended(run)
 	}
 	if !run.Info.Detached && run.Info.Owner.Alive() {
-		return fault.WithHint("trainyard logs -f "+run.Info.ID+" shows its output, too",
-			fmt.Errorf("attaching to run %q: process %d follows it already", run.Info.ID, run.Info.Owner.PID))
+		return followed(run)
 	}
 	cluster, err := w.clusterOf(run)
 	if err != nil {
@@ -60,8 +59,11 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 	if err != nil {
 		return err
 	}
-	if err := w.claim(run); err != nil {
+	if err := w.claim(run, cluster); err != nil {
 		return err
+	}
+	if run.Info.State.Final() { // ended by another's hand just now
+		return ended(run)
 	}
 	events, err := run.Events()
 	if err != nil {
@@ -84,13 +86,30 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 
 // claim makes this process the one that follows a detached run. The run stays
 // detached: should this process die, it goes on.
-func (w Workspace) claim(run *runs.Run) error {
-	if run.Info.Owner.Alive() {
-		return fault.WithHint("trainyard logs -f "+run.Info.ID+" shows its output, too",
-			fmt.Errorf("attaching to run %q: process %d follows it already", run.Info.ID, run.Info.Owner.PID))
-	}
-	run.Info.Owner = process.Self()
-	return run.Save()
+// Of several that try at once, one succeeds.
+func (w Workspace) claim(run *runs.Run, cluster local.Record) error {
+	_, err := w.Clusters.Change(cluster.ID, func(*local.Record) error {
+		now, err := runs.OpenDir(run.Dir)
+		if err != nil {
+			return err
+		}
+		run.Info = now.Info
+		if run.Info.State.Final() {
+			return nil
+		}
+		if run.Info.Owner.Alive() {
+			return followed(run)
+		}
+		run.Info.Owner = process.Self()
+		return run.Save()
+	})
+	return err
+}
+
+// followed says that another process looks after the run.
+func followed(run *runs.Run) error {
+	return fault.WithHint("trainyard logs -f "+run.Info.ID+" shows its output, too",
+		fmt.Errorf("attaching to run %q: process %d follows it already", run.Info.ID, run.Info.Owner.PID))
 }
 
 // Stop asks a run's job to stop. The trainyard that follows the run notices
@@ -99,6 +118,10 @@ func (w Workspace) Stop(ctx context.Context, run *runs.Run) error {
 	if run.Info.State.Final() {
 		w.Story.Note(fmt.Sprintf("run %s has ended already: %s", run.Info.ID, run.Info.State))
 		return nil
+	}
+	if run.Info.Submitted == nil && run.Info.Owner.Alive() {
+		w.Story.Note(fmt.Sprintf("run %s has no job yet; interrupted the trainyard that prepares it (process %d)", run.Info.ID, run.Info.Owner.PID))
+		return run.Info.Owner.Interrupt()
 	}
 	cluster, err := w.clusterOf(run)
 	if err != nil {
@@ -134,6 +157,9 @@ func (w Workspace) Down(ctx context.Context, force bool) error {
 	}
 	var problems []error
 	for _, r := range records {
+		if r, err = w.Clusters.Get(r.ID); err != nil {
+			continue // it ended meanwhile
+		}
 		if stays := w.stays(r); stays != "" && !force {
 			w.Story.Note(fmt.Sprintf("cluster %s stays: %s", r.ID, stays))
 			continue

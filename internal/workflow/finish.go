@@ -90,21 +90,30 @@ func (f *following) demanded(v fabric.Verdict) error {
 	return fault.WithCode(code, fault.WithHint(v.Remedy, err))
 }
 
-// release ends a run's cluster, or keeps it for the next one. A cluster whose
-// run was lost is ended in any case.
+// release keeps a run's cluster for the next one where that was asked for, the
+// job is known to have ended, and the cluster is whole. Else it ends it.
 func (w Workspace) release(cluster local.Record, run *runs.Run) error {
 	// What tidies up must not be stopped by the interrupt that asked for it.
 	ctx := context.WithoutCancel(w.Hard)
-	if run.Info.Keep && w.Hard.Err() == nil {
-		_, err := w.Clusters.Change(cluster.ID, func(r *local.Record) error {
+	if !run.Info.Keep || w.Hard.Err() != nil {
+		return w.Clusters.End(ctx, cluster)
+	}
+	err := errNotWhole
+	if run.Info.State.Final() && local.Whole(ctx, cluster) {
+		_, err = w.Clusters.Change(cluster.ID, func(r *local.Record) error {
 			r.Holder, r.Owner, r.RunDir = local.KeptForUse, process.ID{}, ""
 			return nil
 		})
-		w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
-		return err
 	}
-	return w.Clusters.End(ctx, cluster)
+	if err != nil {
+		w.Story.Warn("the cluster is not kept: " + err.Error())
+		return w.Clusters.End(ctx, cluster)
+	}
+	w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
+	return nil
 }
+
+var errNotWhole = errors.New("a part of it is gone, or the job may still run on it")
 
 // record writes down how the run ended and says it.
 func (w Workspace) record(run *runs.Run, err error) error {
@@ -158,7 +167,7 @@ func outcomeWord(info runs.Info) string {
 	if info.State != runs.Succeeded {
 		return string(info.State)
 	}
-	if info.ExitCode != nil && *info.ExitCode != int(fault.Done) {
+	if info.ExitCode != nil && (*info.ExitCode == int(fault.FabricFail) || *info.ExitCode == int(fault.Unproven)) {
 		word, _, _ := strings.Cut(info.Verdict, " ")
 		return word
 	}

@@ -149,7 +149,7 @@ var errTimeUp = errors.New("time is up")
 
 // lost explains that the cluster went away under the job.
 func (f *following) lost(err error) error {
-	return fault.WithCode(fault.JobFailed, fault.WithHint("the cluster's own log may say why: see "+f.run.LogDir(),
+	return fault.WithCode(fault.JobFailed, fault.WithHint("something ended Ray's processes: a machine short of memory is the usual reason",
 		fmt.Errorf("following job %q: %w", f.run.Info.SubmissionID, err)))
 }
 

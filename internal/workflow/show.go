@@ -201,8 +201,8 @@ func (l *lines) sourceOf(line evidence.Line) string {
 	return fmt.Sprintf("%s %d", name, line.PID)
 }
 
-// shown leaves out what Ray says of itself: its log lines at level INFO, the
-// worker lines that it repeats in the driver's log, what Ray Train's controller
+// shown leaves out what Ray says of itself: its log lines on connecting, what
+// Ray Train's controller
 // says once it has placed the workers, and, for the built-in training, what
 // Ray's own actors say at all. The log files have everything.
 func (l *lines) shown(line evidence.Line) bool {
@@ -210,7 +210,7 @@ func (l *lines) shown(line evidence.Line) bool {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return false
-	case line.Driver() && (isRayInfo(text) || isRepeated(text)):
+	case line.Driver() && isRayInfo(text):
 		return false
 	case line.Driver() && bytes.HasPrefix(text, []byte("Running entrypoint for job ")):
 		return false
@@ -233,13 +233,8 @@ func (l *lines) shown(line evidence.Line) bool {
 // worker.py:1683 -- …".
 func isRayInfo(text []byte) bool {
 	_, rest, ok := bytes.Cut(text, []byte("\tINFO "))
-	return ok && bytes.Contains(rest, []byte(".py:")) && len(text) > 4 && text[4] == '-'
+	return ok && slices.ContainsFunc(rayFiles, func(name string) bool { return bytes.HasPrefix(rest, []byte(name)) })
 }
 
-// isRepeated knows a worker's line that Ray copied into the driver's log,
-// "(RayTrainWorker pid=3360, ip=10.0.0.1) …", with its colours.
-func isRepeated(text []byte) bool {
-	text = bytes.TrimPrefix(text, []byte("\x1b[36m"))
-	end := bytes.IndexByte(text, ')')
-	return len(text) > 0 && text[0] == '(' && end > 0 && bytes.Contains(text[:end], []byte("pid="))
-}
+// rayFiles are where Ray tells a driver how it was started and connected.
+var rayFiles = []string{"job_manager.py:", "worker.py:", "packaging.py:"}

@@ -43,8 +43,8 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 		driver("2026-11-29 22:41:22,389\tINFO job_manager.py:583 -- Runtime env is setting up."),
 		driver("Running entrypoint for job x: python3 train.py"),
 		driver("hello"),
-		driver("\x1b[36m(RayTrainWorker pid=3360)\x1b[0m a copy"),
-		driver("(RayTrainWorker pid=3361, ip=10.0.0.1) a copy"),
+		driver("(step pid=12) my own line"),
+		driver("2026-11-29 22:41:22,389\tINFO trainer.py:12 -- mine"),
 		worker(3360, "RayTrainWorker", "early line of rank 0"),
 		worker(7, "Counter", "one"),
 		worker(3273, "TrainController", "Requesting resources: {'CPU': 1} * 2"),
@@ -61,6 +61,8 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 	l.flush()
 	want := heard{
 		"driver: hello",
+		"driver: (step pid=12) my own line",
+		"driver: 2026-11-29 22:41:22,389\tINFO trainer.py:12 -- mine",
 		"Counter 7: one",
 		"TrainController 3273: Requesting resources: {'CPU': 1} * 2",
 		"rank 0: early line of rank 0",

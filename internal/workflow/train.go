@@ -45,7 +45,7 @@ type training struct {
 // nil where there is none yet.
 func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, error) {
 	t := &training{Workspace: w, cfg: req.Config}
-	if err := t.check(ctx); err != nil {
+	if err := t.check(ctx, req.Detach); err != nil {
 		return nil, err
 	}
 	defer t.pkg.Close()
@@ -76,7 +76,11 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 
 // check finds what is wrong with the request before anything that takes long,
 // and packs the code on the way.
-func (t *training) check(ctx context.Context) error {
+func (t *training) check(ctx context.Context, detach bool) error {
+	if detach && t.cfg.Job.Timeout > 0 {
+		return fault.WithCode(fault.Usage, fault.WithHint("leave one of the two out",
+			errors.New("detaching with a time limit: nobody would be there to stop the job")))
+	}
 	_, problem := command(t.cfg, "")
 	problem = errors.Join(problem, pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
@@ -268,6 +272,9 @@ func (t *training) submit(ctx context.Context) error {
 	}
 	uri, existed, err := ray.Upload(ctx, t.pkg.Name, t.pkg.Path)
 	if err != nil {
+		return err
+	}
+	if err := t.pkg.Close(); err != nil { // Ray has it now
 		return err
 	}
 	text := plural(t.pkg.Files, "file") + ", " + ui.Bytes(t.pkg.Bytes)

@@ -65,12 +65,6 @@ func (s Store) TakeKept(ctx context.Context, spec Spec) (record Record, ok bool,
 		if r.Holder != KeptForUse || !spec.fits(r) {
 			continue
 		}
-		if !answers(ctx, r) { // its processes died: nothing to reuse
-			if err := s.End(ctx, r); err != nil {
-				return Record{}, false, err
-			}
-			continue
-		}
 		taken, err := s.Change(r.ID, func(r *Record) error {
 			if r.Holder != KeptForUse {
 				return errTaken
@@ -79,6 +73,12 @@ func (s Store) TakeKept(ctx context.Context, spec Spec) (record Record, ok bool,
 			return nil
 		})
 		if errors.Is(err, errTaken) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && !Whole(ctx, taken) { // its processes died: nothing to reuse
+			if err := s.End(ctx, taken); err != nil {
+				return Record{}, false, err
+			}
 			continue
 		}
 		return taken, err == nil, err
@@ -94,7 +94,8 @@ func (spec Spec) fits(r Record) bool {
 		slices.EqualFunc(r.Layout.GPUs, spec.Layout.GPUs, slices.Equal)
 }
 
-func answers(ctx context.Context, r Record) bool {
+// Whole tells whether the cluster answers and all its nodes are alive.
+func Whole(ctx context.Context, r Record) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	alive, err := aliveNodes(ctx, r)
