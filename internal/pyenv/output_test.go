@@ -48,8 +48,8 @@ error: Request failed after 3 retries in 12.5s
 			"disk is full: failed to copy file: No space left on device (os error 28)", "",
 		},
 		{
-			"permission", "error: failed to create directory `/root/.cache/uv`: Permission denied (os error 13)",
-			"failed to create directory `/root/.cache/uv`: Permission denied (os error 13)", "cache folder",
+			"permission", "error: failed to create directory `/home/ada/.cache/uv`: Permission denied (os error 13)",
+			"failed to create directory `/home/ada/.cache/uv`: Permission denied (os error 13)", "cache folder",
 		},
 		{
 			"refused", "error: Failed to fetch: `https://packages.example/simple/six/`\n  cause: HTTP status client error (403 Forbidden) for url (https://packages.example/simple/six/)",
