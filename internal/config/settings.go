@@ -112,7 +112,7 @@ var settings = []setting{
 		rule:  nonEmpty("a folder"),
 	},
 	{
-		key: "job.env", flag: "env", arg: "NAME=VALUE", doc: "variables of the job's environment; flags add to the file's",
+		key: "job.env", flag: "env", arg: "NAME=VALUE", doc: "variables of the job, added to the file's; Ray expands $NAME in them",
 		field: func(c *Config) any { return &c.Job.Env },
 		rule:  variables(),
 	},
