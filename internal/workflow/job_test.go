@@ -63,7 +63,7 @@ func TestCommandOfBuiltInTraining(t *testing.T) {
 func TestCheckCommand(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
-	for _, file := range []string{"bin/python3.11", "bin/torchrun", "work/run.sh", "work/train.py", "else/tool"} {
+	for _, file := range []string{"bin/python3.11", "bin/torchrun", "program/run.sh", "program/train.py", "else/tool"} {
 		path := filepath.Join(dir, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -87,13 +87,13 @@ func TestCheckCommand(t *testing.T) {
 		{"torchrun train.py", ""},
 		{"tool", ""},
 		{"./run.sh", ""},
-		{"python tarin.py", `looking for script "tarin.py" in "` + dir + `/work": no such file`},
+		{"python tarin.py", `looking for script "tarin.py" in "` + dir + `/program": no such file`},
 		{"torchrum train.py", `looking for command "torchrum": neither the Python environment nor PATH has it`},
-		{"./train.py", `looking for command "` + dir + `/work/train.py": permission denied`},
+		{"./train.py", `looking for command "` + dir + `/program/train.py": permission denied`},
 		{"/no/such/file", `looking for command "/no/such/file": stat /no/such/file: no such file or directory`},
 	}
 	for _, test := range tests {
-		job := config.Job{Command: strings.Fields(test.command), WorkingDir: filepath.Join(dir, "work")}
+		job := config.Job{Command: strings.Fields(test.command), WorkingDir: filepath.Join(dir, "program")}
 		err := checkCommand(job, filepath.Join(bin, "python3.11"), filepath.Join(dir, "else"))
 		got := ""
 		if err != nil {
