@@ -41,9 +41,6 @@ type Line struct {
 	Text []byte // without its end; valid during the call only
 }
 
-// Stderr tells whether the process printed the line to standard error.
-func (l Line) Stderr() bool { return strings.HasSuffix(l.File, ".err") }
-
 // Driver tells whether the line is from the driver's log, that of the job's
 // own command.
 func (l Line) Driver() bool { return l.PID == 0 }

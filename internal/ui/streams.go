@@ -31,7 +31,6 @@ func ParseMode(text string) (Mode, error) {
 
 // Streams are the program's standard streams and what is known of them.
 type Streams struct {
-	In       io.Reader
 	Out      io.Writer // results
 	Err      io.Writer // the story
 	Terminal bool      // Err is a terminal that can rewrite a line
@@ -48,7 +47,7 @@ func System(env func(string) (string, bool)) Streams {
 	smart := isTerminal && value("TERM") != "dumb" && value("TERM") != ""
 	ci := value("CI") != "" && value("CI") != "false"
 	return Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Out: os.Stdout, Err: os.Stderr,
 		Terminal: smart && !ci,
 		Color:    smart && value("NO_COLOR") == "",
 		Width:    func() int { return width(value("COLUMNS")) },

@@ -84,9 +84,9 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 	return w.record(run, errors.Join(err, w.release(cluster, run)))
 }
 
-// claim makes this process the one that follows a detached run. The run stays
-// detached: should this process die, it goes on.
-// Of several that try at once, one succeeds.
+// claim makes this process the one that follows a detached run; of several that
+// try at once, one succeeds. The run stays detached: should this process die,
+// it goes on.
 func (w Workspace) claim(run *runs.Run, cluster local.Record) error {
 	_, err := w.Clusters.Change(cluster.ID, func(*local.Record) error {
 		now, err := runs.OpenDir(run.Dir)

@@ -35,26 +35,13 @@ type Workspace struct {
 // EndOrphans ends the clusters of runs whose trainyard was killed, says so, and
 // marks those runs as lost.
 func (w Workspace) EndOrphans(ctx context.Context) error {
-	records, err := w.Clusters.List()
-	if err != nil {
-		return err
-	}
-	for _, record := range records {
-		if !record.Orphan() {
-			continue
-		}
-		processes, err := record.Processes()
-		if err != nil {
-			return err
-		}
-		if err := w.Clusters.End(ctx, record); err != nil {
-			return err
-		}
+	ended, err := w.Clusters.EndOrphans(ctx)
+	for _, cluster := range ended {
 		w.Story.Warn(fmt.Sprintf("ended %d processes of cluster %s, whose trainyard (process %d) was killed",
-			processes, record.ID, record.Owner.PID))
-		w.markLost(record.RunDir)
+			cluster.Processes, cluster.ID, cluster.Owner.PID))
+		w.markLost(cluster.RunDir)
 	}
-	return nil
+	return err
 }
 
 func (w Workspace) markLost(dir string) {

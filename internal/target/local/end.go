@@ -40,24 +40,34 @@ func removeTempDir(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// EndOrphans ends every cluster whose run died without ending it, and returns
-// the records of those it ended.
-func (s Store) EndOrphans(ctx context.Context) ([]Record, error) {
+// Ended is a cluster that was ended, with how many processes it had.
+type Ended struct {
+	Record
+	Processes int
+}
+
+// EndOrphans ends every cluster whose run died without ending it. It returns
+// those it ended, also where others could not be.
+func (s Store) EndOrphans(ctx context.Context) ([]Ended, error) {
 	records, err := s.List()
 	if err != nil {
 		return nil, err
 	}
-	var ended []Record
+	var ended []Ended
 	var problems []error
 	for _, r := range records {
 		if !r.Orphan() {
 			continue
 		}
-		if err := s.End(ctx, r); err != nil {
+		processes, err := r.Processes()
+		if err == nil {
+			err = s.End(ctx, r)
+		}
+		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		ended = append(ended, r)
+		ended = append(ended, Ended{r, processes})
 	}
 	return ended, errors.Join(problems...)
 }

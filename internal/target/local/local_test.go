@@ -64,7 +64,7 @@ func TestClusterComesAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended, err := store.EndOrphans(t.Context())
-	if err != nil || len(ended) != 1 {
+	if err != nil || len(ended) != 1 || ended[0].ID != r.ID || ended[0].Processes < 3 {
 		t.Fatalf("EndOrphans = %v, %v, want the one cluster", ended, err)
 	}
 	nothingLeft(t, store, r, shmBefore)
