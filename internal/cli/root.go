@@ -36,11 +36,17 @@ type app struct {
 // that prints errors.
 func Main(args []string) fault.Code {
 	a := &app{streams: ui.System(os.LookupEnv), signals: listen()}
+	out := &output{w: a.streams.Out, interrupt: a.signals.interrupt}
+	a.streams.Out = out
+	a.streams.Err = &output{w: a.streams.Err, interrupt: a.signals.interrupt}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
 	err := root.ExecuteContext(a.signals.soft)
+	if failure := out.failure(); err == nil && failure != nil {
+		err = fmt.Errorf("writing to standard output: %w", failure)
+	}
 	code := fault.CodeOf(err)
 	if code == fault.Interrupted && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")

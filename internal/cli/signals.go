@@ -2,31 +2,37 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
 // signals are the ways in which a user ends a command early.
 type signals struct {
-	soft   context.Context //nolint:containedctx // ends with the first Ctrl-C: stop the job, keep its logs
-	hard   context.Context //nolint:containedctx // ends with the second: end everything at once
-	hangUp chan struct{}   // closed on SIGHUP: leave the job running
+	soft      context.Context //nolint:containedctx // ends with the first Ctrl-C: stop the job, keep its logs
+	hard      context.Context //nolint:containedctx // ends with the second: end everything at once
+	hangUp    chan struct{}   // closed on SIGHUP: leave the job running
+	interrupt func()          // what the first Ctrl-C does
 }
 
 // listen catches signals for the life of the program. A third interrupt kills
-// the program the system's way. A closed pipe on standard output or error
-// counts as an interrupt: nobody reads any longer.
+// the program the system's way.
 func listen() signals {
-	soft, cancelSoft := context.WithCancel(context.Background())
+	soft, interrupt := context.WithCancel(context.Background())
 	hard, cancelHard := context.WithCancel(context.Background())
-	s := signals{soft: soft, hard: hard, hangUp: make(chan struct{})}
+	s := signals{soft: soft, hard: hard, hangUp: make(chan struct{}), interrupt: interrupt}
 	caught := make(chan os.Signal, 4)
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) { // by nohup, say
 			signal.Notify(caught, sig)
 		}
 	}
+	// The kernel sends SIGPIPE for every pipe and socket whose reader has gone,
+	// a child's standard input too: the failed write says which one it was.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		hungUp, interrupts := false, 0
 		for sig := range caught {
@@ -37,11 +43,8 @@ func listen() signals {
 				}
 				continue
 			}
-			if sig == syscall.SIGPIPE && interrupts > 0 {
-				continue // every later line fails as well
-			}
 			interrupts++
-			cancelSoft()
+			interrupt()
 			if interrupts > 1 {
 				cancelHard()
 				signal.Reset(os.Interrupt, syscall.SIGTERM)
@@ -49,4 +52,35 @@ func listen() signals {
 		}
 	}()
 	return s
+}
+
+// output is a standard stream. A closed pipe counts as an interrupt: nobody
+// reads any longer. Any other failure is kept for the end of the command.
+type output struct {
+	w         io.Writer
+	interrupt func()
+
+	mu  sync.Mutex
+	err error // the first failure that is no closed pipe
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		o.interrupt()
+	case err != nil:
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
