@@ -39,7 +39,7 @@ type job struct {
 func (j *job) verdict() Verdict {
 	v := Verdict{
 		Version: Version, Expectation: j.Expectation, Ranks: j.coverage(),
-		Processes: []Process{}, Communicators: []Communicator{}, Warnings: []string{},
+		Processes: []Process{}, Communicators: []Communicator{}, Warnings: []Warning{}, Attempts: []Attempt{}, Reasoning: []Step{},
 		Edges: j.edgeCounts(),
 	}
 	for _, p := range j.procs {
@@ -216,17 +216,23 @@ func (p *process) began() bool {
 }
 
 // warnings lists what people should know beside the verdict.
-func (j *job) warnings(f finding) []string {
-	var all []string
+func (j *job) warnings(f finding) []Warning {
+	var all []Warning
 	for _, p := range j.procs {
 		for _, e := range p.Events {
 			if e.Kind == nccllog.EventNetwork && f.cause != NetworkError {
-				all = append(all, fmt.Sprintf("%s reports a network error, %d times: %s", p.label(), e.Count, e.Text))
+				all = append(all, Warning{
+					Cause: NetworkError, Text: fmt.Sprintf("%s reports a network error, %d times", p.label(), e.Count),
+					Evidence: []Quote{quote(p.log, e.Fact)},
+				})
 			}
 		}
 	}
 	if j.Nodes > 1 && f.cause == SingleNode {
-		all = append(all, fmt.Sprintf("the job had %d nodes, but NCCL saw one: processes of one machine count as one node", j.Nodes))
+		all = append(all, Warning{
+			Cause: SingleNode, Text: fmt.Sprintf("the job had %d nodes, but NCCL saw one: processes of one machine count as one node", j.Nodes),
+			Evidence: []Quote{},
+		})
 	}
 	return all[:min(len(all), maxQuotes)]
 }

@@ -86,7 +86,65 @@ type Verdict struct {
 	// Evidence holds the lines that decide, in the order of the files.
 	Evidence []Quote `json:"evidence"`
 	// Warnings do not change the verdict.
-	Warnings []string `json:"warnings"`
+	Warnings []Warning `json:"warnings"`
+	// Attempts are earlier attempts of the job, oldest first; the verdict is on
+	// the last one.
+	Attempts []Attempt `json:"attempts"`
+	// Reasoning tells step by step how the verdict came about.
+	Reasoning []Step `json:"reasoning"`
+}
+
+// Warning is what people should know beside the verdict.
+type Warning struct {
+	// Cause is empty for warnings that have no page of their own.
+	Cause    Cause   `json:"cause"`
+	Text     string  `json:"text"`
+	Evidence []Quote `json:"evidence"`
+}
+
+// Attempt is an attempt of a job that was restarted later.
+type Attempt struct {
+	Ranks     Coverage  `json:"ranks"`
+	Verdict   Outcome   `json:"verdict"`
+	Transport Transport `json:"transport"`
+	Cause     Cause     `json:"cause"`
+	Summary   string    `json:"summary"`
+}
+
+// StepKind tells what a [Step] rests on.
+type StepKind string
+
+// The kinds of steps.
+const (
+	// Seen: a line says it; the step has a quote, or counts lines.
+	Seen StepKind = "seen"
+	// Inferred: it follows from lines that are there and others that are not.
+	Inferred StepKind = "inferred"
+	// Given: the caller says it: the expectation, the cluster's facts.
+	Given StepKind = "given"
+	// Concluded: a rule of this package, applied to the steps before.
+	Concluded StepKind = "concluded"
+)
+
+// Step is a step of the reasoning.
+type Step struct {
+	Kind     StepKind `json:"kind"`
+	Text     string   `json:"text"`
+	Evidence []Quote  `json:"evidence"`
+}
+
+// Report is a verdict on each of several jobs. Its own fields are those of the
+// worst one: FAIL, then UNKNOWN, then PASS, and the first of equals.
+type Report struct {
+	Verdict
+	Jobs []Job `json:"jobs"`
+}
+
+// Job is a verdict and the files that it is on.
+type Job struct {
+	Name  string   `json:"name"`
+	Files []string `json:"files"`
+	Verdict
 }
 
 // Blocks tells whether the verdict should fail a command: it is not PASS, and

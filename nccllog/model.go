@@ -13,6 +13,11 @@ type Log struct {
 	Banner Version
 	// Processes are in the order of their first line.
 	Processes []*Process
+	// Errors are what the programs around NCCL say of it, each distinct one
+	// once: PyTorch's exceptions and watchdog, libfabric's own warnings.
+	Errors []Event
+	// Tests are the tables that nccl-tests printed.
+	Tests []BandwidthTest
 
 	// Repeated counts NCCL lines that stand for several: Ray's driver log folds
 	// lines that differ only in numbers, so the others of the kind are lost.
@@ -66,8 +71,17 @@ type Process struct {
 	// Providers are libfabric providers the OFI plugin selected, in order. The
 	// same one may be selected twice in one process, once a protocol.
 	Providers []Provider
-	// OFIVersion, Libfabric, Platform and Protocol are the OFI plugin's words.
-	OFIVersion, Libfabric, Platform, Protocol Value
+	// OFIVersion, Libfabric, Platform, Protocol and Instance (the EC2 instance
+	// type) are the OFI plugin's words.
+	OFIVersion, Libfabric, Platform, Protocol, Instance Value
+	// Devices are the network devices that NCCL's own networks list; those of a
+	// network that is not used too.
+	Devices []Device
+	// NICGroups counts the groups into which the OFI plugin puts network cards,
+	// each one network device of NCCL; 0 where it lists none.
+	NICGroups int
+	// NoGDR are lines that say that GPUDirect RDMA is not used.
+	NoGDR []Fact
 
 	Comms []*Comm
 	Edges []*Edge
@@ -174,6 +188,40 @@ type Provider struct {
 	Fact
 }
 
+// Device is a network device that NCCL's IB or Socket network lists.
+type Device struct {
+	// Net is IB or Socket, Name the device (mlx5_0:1, eth0), Link the link layer
+	// where the line tells it (IB, RoCE).
+	Net, Name, Link string
+	Fact
+}
+
+// BandwidthTest is one table of nccl-tests.
+type BandwidthTest struct {
+	// Name is the program's (all_reduce_perf); empty where not printed.
+	Name string
+	// Ranks is the number of ranks it lists; 0 where it lists none.
+	Ranks int
+	Rows  []BandwidthRow
+	// AvgBusBW is in GB/s; 0 where the table was cut off.
+	AvgBusBW float64
+	Fact
+}
+
+// BandwidthRow is one message size of a BandwidthTest.
+type BandwidthRow struct {
+	Bytes, Count        int64
+	OutOfPlace, InPlace Bandwidth
+	Line                int64
+}
+
+// Bandwidth is one measurement: time in microseconds, bandwidths in GB/s as
+// nccl-tests defines them. Wrong is -1 where results were not checked.
+type Bandwidth struct {
+	TimeUS, AlgBW, BusBW float64
+	Wrong                int64
+}
+
 // Comm is one rank's communicator. Ptr is NCCL's pointer, unique only within
 // the process and until the communicator is destroyed; ID is equal on all
 // ranks, and empty where NCCL prints none (splits since 2.23, all before 2.16).
@@ -183,6 +231,10 @@ type Comm struct {
 	Rank, NRanks int
 	// NNodes, LocalRanks and Channels are 0 where the line was not seen.
 	NNodes, LocalRanks, Channels int
+	// MNNVL tells that ranks of several hosts share NVLink, NVLSChannels how
+	// many channels use NVLink SHARP within it.
+	MNNVL        bool
+	NVLSChannels int
 	// Parent is the pointer of the communicator this one was split from, Child
 	// the count of splits before it; Parent is 0 for others.
 	Parent       uint64
@@ -218,6 +270,9 @@ type Edge struct {
 	// Comm is the pointer of the communicator where it was clear at once,
 	// otherwise 0; see [Process.CommOf].
 	Comm uint64
+	// Setup numbers the process's runs of connection set-up from 1: the edges of
+	// one run belong to one communicator. See [Connected].
+	Setup int
 	// Conn is 0 for collectives and 1 for point-to-point calls.
 	Channel, Conn, From, To int
 	Direction               Direction
@@ -253,7 +308,10 @@ func (e *Edge) Peer() int {
 // it was not clear which communicator is meant.
 type Connected struct {
 	Comm uint64
-	Kind string // "rings", "trees", ...
+	// Setup is the run of connection set-up that the line ends; 0 where no edge
+	// came before it.
+	Setup int
+	Kind  string // "rings", "trees", ...
 	Fact
 }
 
@@ -271,6 +329,14 @@ const (
 	EventForeignPeer EventKind = "foreign-peer"
 	// EventNetwork: the network failed while it was used or set up.
 	EventNetwork EventKind = "network"
+	// EventMismatch: ranks found that they differ in network devices or versions.
+	EventMismatch EventKind = "mismatch"
+	// EventTimeout: PyTorch's watchdog gave up waiting for a collective.
+	EventTimeout EventKind = "timeout"
+	// EventTorch: PyTorch raised an error of NCCL's.
+	EventTorch EventKind = "torch"
+	// EventLibfabric: libfabric itself warned.
+	EventLibfabric EventKind = "libfabric"
 )
 
 // Event is a warning or an error, counted.

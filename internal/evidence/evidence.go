@@ -215,7 +215,9 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 	}
 	verdict := fabric.Judge(ev)
 	for _, gap := range g.gaps {
-		verdict.Warnings = append(verdict.Warnings, gapText(gap))
+		verdict.Warnings = append(verdict.Warnings, fabric.Warning{
+			Cause: fabric.LogTruncated, Text: gapText(gap), Evidence: []fabric.Quote{},
+		})
 	}
 	return verdict
 }

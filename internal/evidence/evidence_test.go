@@ -124,8 +124,8 @@ func TestJudge(t *testing.T) {
 		t.Errorf("verdict with a part of a log missing = %s, want UNKNOWN", v.Verdict)
 	}
 	want := `a part of worker-rank1.out of node "worker-0" could not be read: node died`
-	if len(v.Warnings) == 0 || v.Warnings[len(v.Warnings)-1] != want {
-		t.Errorf("warnings = %q, want %q last", v.Warnings, want)
+	if len(v.Warnings) == 0 || v.Warnings[len(v.Warnings)-1].Text != want {
+		t.Errorf("warnings = %+v, want %q last", v.Warnings, want)
 	}
 }
 

@@ -40,7 +40,7 @@ func (f *following) conclude(end ending) error {
 	}
 	f.Story.Done(f.transportText(end.verdict))
 	for _, warning := range end.verdict.Warnings {
-		f.Story.Warn(warning)
+		f.Story.Warn(warning.Text)
 	}
 	switch end.state {
 	case runs.Succeeded:
