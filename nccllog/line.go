@@ -36,6 +36,7 @@ func (p *Parser) part(b []byte) {
 	from, level := marker(b)
 	if from < 0 {
 		p.banner(b)
+		p.plainLine(b)
 		return
 	}
 	if repeated {
