@@ -452,7 +452,7 @@ func TestJSON(t *testing.T) {
 	}
 	want := `{"version":1,"verdict":"UNKNOWN","expectation":"any","transport":"none","cause":"no-gpu",` +
 		`"summary":"no GPU here, so NCCL carried nothing: nothing to prove","remedy":"run on machines with GPUs to prove a network",` +
-		`"ranks":{"expected":0,"seen":0},"processes":[],"communicators":[],"edges":[],"evidence":[],"warnings":[]}`
+		`"ranks":{"expected":0,"seen":0},"processes":[],"communicators":[],"edges":[],"evidence":[],"warnings":[],"attempts":[],"reasoning":[]}`
 	if diff := cmp.Diff(want, string(b)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,0 +1,180 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/nccllog"
+)
+
+// JobLogs are the logs of one job. Name is the files' [LogFile.Job] where they
+// have one, otherwise the id of the largest communicator or the first file's name.
+type JobLogs struct {
+	Name string
+	Logs []LogFile
+}
+
+// Jobs groups files into jobs, in the order of their first files. Files belong
+// together if they name the same job, show the same communicator, or show the
+// same process, as Ray's driver log and the workers' own files do. NCCL before
+// 2.16 prints no ids: there, communicators of one size are taken for one.
+//
+// Files with NCCL's lines but without a communicator, and those without any
+// line of NCCL, belong to the only job where there is one. Where there are
+// several, the former make up a job of their own and the latter belong to none.
+func Jobs(logs []LogFile) []JobLogs {
+	logs = slices.DeleteFunc(slices.Clone(logs), func(l LogFile) bool { return l.Log == nil })
+	sets := joined(logs)
+	var mute, silent []LogFile // without a communicator, without NCCL
+	var jobs []JobLogs
+	for _, set := range sets {
+		switch {
+		case isJob(set):
+			jobs = append(jobs, JobLogs{jobName(set), set})
+		case speaks(set):
+			mute = append(mute, set...)
+		default:
+			silent = append(silent, set...)
+		}
+	}
+	switch {
+	case len(jobs) == 0 && len(mute)+len(silent) > 0:
+		jobs = []JobLogs{{jobName(logs), logs}}
+	case len(jobs) == 1:
+		jobs[0].Logs = inOrder(logs, append(append(jobs[0].Logs, mute...), silent...))
+	case len(mute) > 0:
+		jobs = append(jobs, JobLogs{jobName(mute), mute})
+	}
+	return jobs
+}
+
+// joined returns the sets of files that belong together.
+func joined(logs []LogFile) [][]LogFile {
+	owner := map[string]int{} // key to the first file that has it
+	parent := make([]int, len(logs))
+	var find func(int) int
+	find = func(i int) int {
+		if parent[i] != i {
+			parent[i] = find(parent[i])
+		}
+		return parent[i]
+	}
+	for i, log := range logs {
+		parent[i] = i
+		for _, key := range jobKeys(log) {
+			first, known := owner[key]
+			if !known {
+				owner[key] = i
+				continue
+			}
+			a, b := find(first), find(i)
+			parent[max(a, b)] = min(a, b)
+		}
+	}
+	at := map[int]int{}
+	var sets [][]LogFile
+	for i, log := range logs {
+		root := find(i)
+		if _, known := at[root]; !known {
+			at[root] = len(sets)
+			sets = append(sets, nil)
+		}
+		sets[at[root]] = append(sets[at[root]], log)
+	}
+	return sets
+}
+
+func isJob(set []LogFile) bool {
+	return slices.ContainsFunc(set, func(l LogFile) bool { return l.Job != "" || len(commKeys(l)) > 0 })
+}
+
+func jobKeys(log LogFile) []string {
+	keys := commKeys(log)
+	if log.Job != "" {
+		keys = append(keys, "job "+log.Job)
+	}
+	for _, p := range log.Processes {
+		if p.PID != 0 && len(p.Comms) == 0 {
+			keys = append(keys, fmt.Sprintf("process %s %d", p.Host, p.PID))
+		}
+	}
+	return keys
+}
+
+// commKeys name the communicators that a file shows. Splits have no id, and are
+// in the same process as the communicator that they were split from.
+func commKeys(log LogFile) []string {
+	var keys []string
+	for _, p := range log.Processes {
+		for _, c := range p.Comms {
+			switch {
+			case c.ID != "":
+				keys = append(keys, "comm "+c.ID)
+			case c.Parent == 0 && c.NRanks > 1:
+				keys = append(keys, fmt.Sprintf("size %d", c.NRanks))
+			default:
+				keys = append(keys, fmt.Sprintf("comm %s %d %x", p.Host, p.PID, c.Ptr))
+			}
+		}
+	}
+	return keys
+}
+
+func speaks(logs []LogFile) bool {
+	return slices.ContainsFunc(logs, func(l LogFile) bool {
+		return len(l.Processes) > 0 || l.Info+l.Warn > 0 || l.Banner.Seen()
+	})
+}
+
+func jobName(logs []LogFile) string {
+	var largest *nccllog.Comm
+	for _, log := range logs {
+		if log.Job != "" {
+			return log.Job
+		}
+		for _, p := range log.Processes {
+			for _, c := range p.Comms {
+				if c.ID != "" && (largest == nil || c.NRanks > largest.NRanks) {
+					largest = c
+				}
+			}
+		}
+	}
+	if largest != nil {
+		return largest.ID
+	}
+	return logs[0].Source
+}
+
+// inOrder returns the files of the subset in the order of all.
+func inOrder(all, subset []LogFile) []LogFile {
+	at := map[*nccllog.Log]int{}
+	for i, log := range all {
+		at[log.Log] = i
+	}
+	slices.SortStableFunc(subset, func(a, b LogFile) int { return cmp.Compare(at[a.Log], at[b.Log]) })
+	return subset
+}
+
+// JudgeAll groups the logs into jobs as [Jobs] does and judges each. What else
+// is known counts for each of them. Without logs there is one job without files.
+func JudgeAll(ev Evidence) Report {
+	jobs := Jobs(ev.Logs)
+	if len(jobs) == 0 {
+		jobs = []JobLogs{{Logs: ev.Logs}}
+	}
+	r := Report{Jobs: make([]Job, 0, len(jobs))}
+	for _, logs := range jobs {
+		ev.Logs = logs.Logs
+		job := Job{Name: logs.Name, Files: make([]string, 0, len(logs.Logs)), Verdict: Judge(ev)}
+		for _, log := range logs.Logs {
+			job.Files = append(job.Files, log.Source)
+		}
+		r.Jobs = append(r.Jobs, job)
+	}
+	r.Verdict = slices.MaxFunc(r.Jobs, func(a, b Job) int {
+		return cmp.Compare(a.Verdict.Verdict.severity(), b.Verdict.Verdict.severity())
+	}).Verdict
+	return r
+}
