@@ -52,7 +52,7 @@ func brokenPipe(t *testing.T) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { w.Close() })
+	t.Cleanup(func() { _ = w.Close() })
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,8 @@ type Train struct {
 
 // Verify says what must be proven about the transport.
 type Verify struct {
-	Expect string `json:"expect"` // one of the Expect constants
+	Expect   string `json:"expect"`   // one of the Expect constants
+	FailFast bool   `json:"failFast"` // a FAIL ends the job
 }
 
 // Sources is everything a configuration is made from. Its zero value gives

@@ -134,7 +134,7 @@ func TestLoadFull(t *testing.T) {
 			Model: "small", Steps: 1000, SeqLen: 512, BatchSize: 8, LearningRate: 2e-5, NumWorkers: 8,
 			Seed: 17, Data: "./corpus", Resume: "./checkpoints/last", MaxFailures: 3,
 		},
-		Verify: Verify{Expect: "socket"},
+		Verify: Verify{Expect: "socket", FailFast: true},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

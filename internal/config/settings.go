@@ -188,6 +188,11 @@ var settings = []setting{
 		field: func(c *Config) any { return &c.Verify.Expect },
 		rule:  oneOf(ExpectAny, ExpectEFA, ExpectRDMA, ExpectIB, ExpectSocket),
 	},
+	{
+		key: "verify.failFast", flag: "fail-fast", standard: "false", doc: "stop the job as soon as another transport is proven",
+		field: func(c *Config) any { return &c.Verify.FailFast },
+		rule:  trueOrFalse(),
+	},
 }
 
 // rule is what a setting allows, once for people, once for the loader and

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -59,14 +60,16 @@ type Gatherer struct {
 
 // file is what is known of one log file.
 type file struct {
-	source  rayjob.Source
-	parser  *nccllog.Parser
-	out     *os.File
-	kept    int64
-	cut     bool // the rest is not kept
-	partial []byte
-	tail    []string
-	failure error // of writing it; the file is no longer kept
+	source rayjob.Source
+	parser *nccllog.Parser
+	out    *os.File
+	kept   int64
+	cut    bool // the rest is not kept
+	// modified is when the last piece came.
+	modified time.Time
+	partial  []byte
+	tail     []string
+	failure  error // of writing it; the file is no longer kept
 }
 
 // Chunk takes the next piece of a log file. It never fails: a full disk must
@@ -75,6 +78,7 @@ func (g *Gatherer) Chunk(c rayjob.Chunk) {
 	g.mu.Lock()
 	f := g.file(c.Source)
 	_, _ = f.parser.Write(c.Data) // never fails
+	f.modified = time.Now()
 	f.keep(c.Data, cmp.Or(g.KeepBytes, DefaultKeepBytes))
 	g.mu.Unlock()
 	g.lines(f, c.Data)
@@ -201,16 +205,19 @@ func (g *Gatherer) sorted() []*file {
 // known, GPUs is -1 where not known.
 type Facts struct {
 	Ranks, Nodes, GPUs int
+	Machines           []fabric.Machine
 }
 
 // Judge makes the verdict on what has been gathered so far.
 func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	ev := fabric.Evidence{Expectation: expect, Ranks: facts.Ranks, Nodes: facts.Nodes, GPUs: facts.GPUs}
+	ev := fabric.Evidence{
+		Expectation: expect, Ranks: facts.Ranks, Nodes: facts.Nodes, GPUs: facts.GPUs, Machines: facts.Machines,
+	}
 	for _, f := range g.sorted() {
 		ev.Logs = append(ev.Logs, fabric.LogFile{
-			Log: f.parser.Log(), Node: f.source.NodeName, Truncated: g.incomplete(f.source.File),
+			Log: f.parser.Log(), Node: f.source.NodeName, Modified: f.modified, Truncated: g.incomplete(f.source.File),
 		})
 	}
 	verdict := fabric.Judge(ev)
@@ -220,6 +227,31 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 		})
 	}
 	return verdict
+}
+
+// NCCLLines counts the lines of NCCL that have arrived.
+func (g *Gatherer) NCCLLines() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var n int64
+	for _, f := range g.files {
+		n += f.parser.Log().Info + f.parser.Log().Warn
+	}
+	return n
+}
+
+// Nodes lists the nodes that logs came from, in order.
+func (g *Gatherer) Nodes() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var names []string
+	for _, f := range g.files {
+		if name := f.source.NodeName; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // incomplete tells whether a part of the file could not be read. What was read

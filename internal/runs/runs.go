@@ -7,6 +7,7 @@
 //	  metrics.jsonl  the training's own records, one JSON object a line
 //	  logs/          the driver's and every worker's output
 //	  verdict.json   which network carried the job
+//	  counters.json  what this machine's RDMA cards had counted before the job
 //	  checkpoints/   what the built-in training saves, unless told otherwise
 package runs
 
@@ -67,8 +68,9 @@ type Info struct {
 	Message      string     `json:"message,omitempty"` // why it failed
 	Verdict      string     `json:"verdict,omitempty"` // PASS, FAIL, UNKNOWN and the cause
 	Expect       string     `json:"expect"`
-	Keep         bool       `json:"keep"`     // the cluster outlives the run
-	Detached     bool       `json:"detached"` // no client answers for it
+	Keep         bool       `json:"keep"`               // the cluster outlives the run
+	Detached     bool       `json:"detached"`           // no client answers for it
+	FailFast     bool       `json:"failFast,omitempty"` // a FAIL of the fabric check ends the job
 	TimeoutS     float64    `json:"timeoutSeconds,omitempty"`
 	Owner        process.ID `json:"owner"` // the trainyard that runs or follows it
 }
@@ -283,6 +285,10 @@ func (r *Run) Current() State {
 
 // LogDir is where the output of driver and workers lies.
 func (r *Run) LogDir() string { return filepath.Join(r.Dir, "logs") }
+
+// CountersPath is the file of the network cards' counters before the job; it
+// is not there on machines without such cards.
+func (r *Run) CountersPath() string { return filepath.Join(r.Dir, "counters.json") }
 
 // CheckpointDir is where the built-in training saves, unless told otherwise.
 func (r *Run) CheckpointDir() string { return filepath.Join(r.Dir, "checkpoints") }

@@ -42,15 +42,17 @@ func (f *following) conclude(end ending) error {
 	for _, warning := range end.verdict.Warnings {
 		f.Story.Warn(warning.Text)
 	}
-	switch end.state {
-	case runs.Succeeded:
+	switch {
+	case end.failedFast:
+		return f.stoppedFor(end.verdict)
+	case end.state == runs.Succeeded:
 		return f.demanded(end.verdict)
-	case runs.Interrupted:
+	case end.state == runs.Interrupted:
 		return fault.WithCode(fault.Interrupted, errors.New("interrupted; the job was stopped"))
-	case runs.TimedOut:
+	case end.state == runs.TimedOut:
 		limit := time.Duration(info.TimeoutS * float64(time.Second))
 		return fault.WithCode(fault.JobFailed, fmt.Errorf("running job %q: not done after %s and stopped", info.SubmissionID, limit))
-	case runs.Stopped:
+	case end.state == runs.Stopped:
 		return fault.WithCode(fault.JobFailed, fmt.Errorf("running job %q: somebody stopped it", info.SubmissionID))
 	default:
 		return f.failure(end.job)
@@ -88,6 +90,15 @@ func (f *following) demanded(v fabric.Verdict) error {
 	}
 	err := fmt.Errorf("checking for %s: %s (%s)", v.Expectation, v.Verdict, v.Cause)
 	return fault.WithCode(code, fault.WithHint(v.Remedy, err))
+}
+
+// stoppedFor is the error of a job that --fail-fast ended. Its last lines may
+// have changed the verdict; that the job was stopped has not.
+func (f *following) stoppedFor(v fabric.Verdict) error {
+	if err := f.demanded(v); err != nil && v.Verdict == fabric.Fail {
+		return err
+	}
+	return fault.WithCode(fault.FabricFail, fmt.Errorf("checking for %s: stopped at a FAIL, and in the end %s (%s)", v.Expectation, v.Verdict, v.Cause))
 }
 
 // release keeps a run's cluster for the next one where that was asked for, the

@@ -40,6 +40,7 @@ type following struct {
 	hosts    int // machines as NCCL counts them
 	lines    *lines
 	gatherer *evidence.Gatherer
+	machines []fabric.Machine // known once the job has ended
 }
 
 // ending is how a job ended.
@@ -47,6 +48,8 @@ type ending struct {
 	job     rayjob.Job
 	state   runs.State
 	verdict fabric.Verdict
+	// failedFast tells that the job was stopped for the verdict.
+	failedFast bool
 }
 
 // follow shows the job's output and gathers its evidence until it has ended.
@@ -67,7 +70,13 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	logs := f.collect(context.WithoutCancel(ctx))
 	defer logs.stop()
 
+	var end ending
 	job, state, err := f.await(ctx, leave)
+	if errors.Is(err, errFabricFail) {
+		end.failedFast = true
+		job, err = f.stop()
+		state = runs.Stopped
+	}
 	if err != nil {
 		logs.stop()
 		<-logs.done
@@ -81,7 +90,9 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		f.Story.Warn(err.Error())
 	}
 	f.lines.flush()
-	return ending{job, state, f.verdict()}, nil
+	f.machines = f.readMachines()
+	end.job, end.state, end.verdict = job, state, f.verdict()
+	return end, nil
 }
 
 // collecting is the reading of all logs, which goes on beside everything else.
@@ -119,6 +130,15 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		case <-waiting.Done():
 		}
 	}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		f.watch(waiting, cancel)
+	}()
+	defer func() {
+		cancel(nil)
+		<-watched
+	}()
 	job, err := f.client.WaitForEnd(waiting, f.run.Info.SubmissionID, f.pending)
 	if err == nil {
 		return job, stateOf(job), nil
@@ -129,6 +149,9 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		return rayjob.Job{}, "", f.lost(err)
 	case errors.Is(cause, errDetached):
 		return rayjob.Job{}, "", errDetached
+	case errors.Is(cause, errFabricFail):
+		f.Story.Warn("stopping the job: the wrong network carries it, and --fail-fast was asked for")
+		return rayjob.Job{}, "", errFabricFail
 	case errors.Is(cause, errTimeUp):
 		f.Story.Warn(fmt.Sprintf("stopping the job: its time of %s is up", time.Duration(f.run.Info.TimeoutS*float64(time.Second))))
 		job, err = f.stop()
@@ -211,5 +234,7 @@ func (f *following) verdict() fabric.Verdict {
 	if err != nil { // a run folder of another version
 		expect = fabric.Any
 	}
-	return f.gatherer.Judge(expect, evidence.Facts{Ranks: f.lines.World(), Nodes: f.hosts, GPUs: f.facts.GPUs})
+	return f.gatherer.Judge(expect, evidence.Facts{
+		Ranks: f.lines.World(), Nodes: f.hosts, GPUs: f.facts.GPUs, Machines: f.machines,
+	})
 }

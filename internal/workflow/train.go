@@ -77,17 +77,30 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 // check finds what is wrong with the request before anything that takes long,
 // and packs the code on the way.
 func (t *training) check(ctx context.Context, detach bool) error {
-	if detach && t.cfg.Job.Timeout > 0 {
-		return fault.WithCode(fault.Usage, fault.WithHint("leave one of the two out",
-			errors.New("detaching with a time limit: nobody would be there to stop the job")))
-	}
 	_, problem := command(t.cfg, "")
-	problem = errors.Join(problem, pyenv.CheckRequirements(t.cfg.Job.Pip))
+	problem = errors.Join(problem, t.checkDetach(detach), pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
 	if t.pkg, err = packed(ctx, t.cfg.Job); err == nil && problem != nil {
 		err = t.pkg.Close()
 	}
 	return errors.Join(problem, err)
+}
+
+// checkDetach refuses what needs somebody to watch the job.
+func (t *training) checkDetach(detach bool) error {
+	var what string
+	switch {
+	case !detach:
+		return nil
+	case t.cfg.Job.Timeout > 0:
+		what = "a time limit"
+	case t.cfg.Verify.FailFast:
+		what = "--fail-fast"
+	default:
+		return nil
+	}
+	return fault.WithCode(fault.Usage, fault.WithHint("leave one of the two out",
+		fmt.Errorf("detaching with %s: nobody would be there to stop the job", what)))
 }
 
 // create makes the run folder and begins to write down what happens.
@@ -96,7 +109,7 @@ func (t *training) create(ctx context.Context, arguments []string) error {
 		Target: t.cfg.Target, Command: arguments, BuiltIn: len(t.cfg.Job.Command) == 0,
 		Git: gitState(ctx, t.cfg.Job.WorkingDir), Versions: runs.Versions{Trainyard: t.Version},
 		Package: runs.Package{Name: t.pkg.Name, Files: t.pkg.Files, Bytes: t.pkg.Bytes},
-		Expect:  t.cfg.Verify.Expect, Keep: t.cfg.Cluster.Keep, TimeoutS: t.cfg.Job.Timeout.Seconds(),
+		Expect:  t.cfg.Verify.Expect, FailFast: t.cfg.Verify.FailFast, Keep: t.cfg.Cluster.Keep, TimeoutS: t.cfg.Job.Timeout.Seconds(),
 	})
 	if err != nil {
 		return err
@@ -109,6 +122,9 @@ func (t *training) create(ctx context.Context, arguments []string) error {
 	t.Story.Add(events)
 	for _, v := range t.cfg.PlainValues() {
 		t.Story.Note(fmt.Sprintf("%s = %s, from the %s", v.Key, v.Text, v.Origin))
+	}
+	if t.cfg.Verify.FailFast && t.cfg.Verify.Expect == config.ExpectAny {
+		t.Story.Note("--fail-fast has nothing to fail for: --expect any demands nothing")
 	}
 	return nil
 }
@@ -300,6 +316,7 @@ func (t *training) submit(ctx context.Context) error {
 	if err := t.run.Save(); err != nil {
 		return err
 	}
+	t.readCounters()
 	job := submission(t.cfg, t.run, args, uri, t.Lookup)
 	addPackages(job.RuntimeEnv.EnvVars, t.packages, t.Lookup)
 	if err := ray.Submit(ctx, job); err != nil {
