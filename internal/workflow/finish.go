@@ -34,10 +34,7 @@ func (w Workspace) following(run *runs.Run, cluster local.Record) (*following, e
 func (f *following) conclude(end ending) error {
 	info := &f.run.Info
 	info.State = end.state
-	info.Verdict = verdictWord(end.verdict)
-	if err := f.run.SaveVerdict(end.verdict); err != nil {
-		f.Story.Warn(err.Error())
-	}
+	f.keepVerdict(end.verdict)
 	f.Story.Done(f.transportText(end.verdict))
 	for _, warning := range end.verdict.Warnings {
 		f.Story.Warn(warning.Text)
@@ -56,6 +53,14 @@ func (f *following) conclude(end ending) error {
 		return fault.WithCode(fault.JobFailed, fmt.Errorf("running job %q: somebody stopped it", info.SubmissionID))
 	default:
 		return f.failure(end.job)
+	}
+}
+
+// keepVerdict writes the verdict into the run's folder.
+func (f *following) keepVerdict(v fabric.Verdict) {
+	f.run.Info.Verdict = verdictWord(v)
+	if err := f.run.SaveVerdict(v); err != nil {
+		f.Story.Warn(err.Error())
 	}
 }
 

@@ -80,7 +80,11 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	if err != nil {
 		logs.stop()
 		<-logs.done
-		return ending{}, errors.Join(err, f.gatherer.Close())
+		err = errors.Join(err, f.gatherer.Close())
+		if fault.CodeOf(err) == fault.JobFailed { // the cluster is gone: what it showed still counts
+			f.keepVerdict(f.verdict())
+		}
+		return ending{}, err
 	}
 	f.lines.start() // a job may end without a word
 	f.Story.Begin("transport")
