@@ -31,39 +31,29 @@ func (ps *process) comm(r record) bool {
 	if !hasPrefix(s.b, "comm 0x") {
 		return false
 	}
-	l := parseComm(s)
+	l := parseComm(s.b)
 	if l.Ptr == 0 || !l.hasRank || l.NRanks == 0 {
 		return true
 	}
-	c := ps.findComm(l)
-	if c == nil {
-		return true
-	}
-	r.thread.comm = c
-	c.update(r, l)
-	if !c.Network.Seen() && r.thread.network.Seen() {
-		c.Network, r.thread.network = r.thread.network, Value{}
+	if c := ps.findComm(l); c != nil {
+		ps.update(c, r, l)
 	}
 	return true
 }
 
-func parseComm(s scanner) commLine {
+// parseComm reads the pairs; splits print no blank before the dash.
+func parseComm(b []byte) commLine {
 	var l commLine
-	for {
+	if dash := bytes.LastIndex(b, []byte("- ")); dash >= 0 {
+		b, l.event = b[:dash], bytes.TrimSpace(b[dash+2:])
+	}
+	for s := (scanner{b}); ; {
 		key := s.word()
 		if len(key) == 0 {
 			return l
 		}
-		if string(key) == "-" {
-			l.event = bytes.TrimSpace(s.b)
-			return l
-		}
 		s.blanks()
 		l.set(string(key), &s)
-		if s.skip("- ") { // splits print no blank before the dash
-			l.event = bytes.TrimSpace(s.b)
-			return l
-		}
 	}
 }
 
@@ -91,6 +81,10 @@ func (l *commLine) set(key string, s *scanner) {
 		s.signed()
 	case "splitCount", "childCount":
 		l.Child, _ = s.number()
+	case "MNNVL":
+		n, _ := s.number()
+		l.MNNVL = n > 0
+	case "bytes": // RCCL: "used 18944 bytes"
 	default:
 		s.word()
 	}
@@ -103,7 +97,7 @@ func (ps *process) findComm(l commLine) *Comm {
 		if c.Ptr != l.Ptr {
 			continue
 		}
-		if c.ID != "" && l.ID != "" && c.ID != l.ID || c.Done.Seen() {
+		if c.gone(l) {
 			break // the pointer is used again
 		}
 		return c
@@ -113,35 +107,73 @@ func (ps *process) findComm(l commLine) *Comm {
 		return nil
 	}
 	c := l.Comm
+	if parent := ps.living(l.Parent); parent != nil {
+		c.Network = parent.Network
+	}
 	ps.Comms = append(ps.Comms, &c)
 	return &c
 }
 
-func (c *Comm) update(r record, l commLine) {
+// gone tells that the line is about another communicator at the same place in
+// memory. NCCL 2.30 does not say by default that one was destroyed.
+func (c *Comm) gone(l commLine) bool {
+	again := string(l.event) == "Init START" && c.Completed.Seen()
+	return c.Done.Seen() || c.NRanks != l.NRanks || c.Rank != l.Rank ||
+		c.ID != "" && l.ID != "" && c.ID != l.ID || again && c.ID == ""
+}
+
+// update takes what happened. Ends are not about the communicator that the
+// thread is busy with.
+func (ps *process) update(c *Comm, r record, l commLine) {
 	if c.ID == "" {
 		c.ID = l.ID
 	}
-	switch {
-	case l.NNodes > 0:
-		c.NNodes, c.LocalRanks, c.Sized = l.NNodes, l.LocalRanks, r.fact()
-	case string(l.event) == "Init START":
-		c.Started = r.fact()
-	case string(l.event) == "Init COMPLETE":
-		c.Completed = r.fact()
-	case hasPrefix(l.event, "Destroy") || hasPrefix(l.event, "Abort"):
-		c.Done = r.fact()
+	switch string(l.event) {
+	case "Init START":
+		r.thread.named(c)
+		c.Started = first(c.Started, r)
+	case "Init COMPLETE":
+		r.thread.named(c)
+		c.Completed = first(c.Completed, r)
+		ps.completed(r.thread, c)
+	case "Destroy COMPLETE", "Abort COMPLETE", "Abort START":
+		c.Done = first(c.Done, r)
+	default:
+		if l.NNodes > 0 {
+			r.thread.named(c)
+			c.NNodes, c.LocalRanks, c.MNNVL = l.NNodes, l.LocalRanks, l.MNNVL
+			c.Sized = first(c.Sized, r)
+		}
 	}
 }
 
-// channels takes "24 coll channels, ...", which is printed during initialisation.
+func first(f Fact, r record) Fact {
+	if f.Seen() {
+		return f
+	}
+	return r.fact()
+}
+
+// channels takes "24 coll channels, 24 collnet channels, 16 nvls channels, ...",
+// which is printed during initialisation. NCCL 2.17 to 2.19 leave out CollNet's,
+// older versions NVLS's too.
 func (ps *process) channels(r record) bool {
 	s := scanner{r.msg}
 	n, ok := s.number()
 	if !ok || !s.skip(" coll channels") {
 		return false
 	}
-	if c := r.thread.comm; c != nil {
-		c.Channels = n
+	s.skip(", ")
+	nvls := 0
+	if count, ok := s.number(); ok && s.skip(" collnet channels, ") {
+		nvls, _ = s.number()
+	} else {
+		nvls = count
 	}
+	if !s.skip(" nvls channels") {
+		nvls = 0
+	}
+	r.thread.begins()
+	r.thread.count(n, nvls)
 	return true
 }

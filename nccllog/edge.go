@@ -2,11 +2,11 @@ package nccllog
 
 import "bytes"
 
-// edgeKey is what makes an edge seen from one end different from another.
+// edgeKey is what makes an edge seen from one end different from another. The
+// run of set-up stands for the communicator.
 type edgeKey struct {
-	comm                    uint64
-	channel, conn, from, to int
-	direction               Direction
+	setup, channel, conn, from, to int
+	direction                      Direction
 	look
 }
 
@@ -20,8 +20,8 @@ type look struct {
 
 // channel takes lines that begin with Channel or, up to NCCL 2.6, with Ring.
 // Two more kinds begin alike and are no edges: the order of the ranks in a ring
-// ("Channel 00/08 :  0  1  2", where 08 is the number of channels) and the ring
-// seen from one rank ("Ring 00 : 1 -> 0 -> 1").
+// ("Channel 00/08 :  0  1  2", where 08 is the number of channels, which NCCL 2.4
+// leaves out) and the ring seen from one rank ("Ring 00 : 1 -> 0 -> 1").
 func (p *Parser) channel(ps *process, r record) bool {
 	s := scanner{r.msg}
 	old := s.skip("Ring ")
@@ -41,12 +41,16 @@ func (p *Parser) channel(ps *process, r record) bool {
 
 // ringOrder takes the number of channels from the order of the ranks.
 func (ps *process) ringOrder(r record, s scanner) bool {
-	_, ok := s.number()
-	if !ok || !s.skip("/") {
+	count, ok := s.number()
+	if !ok {
 		return false
 	}
-	count, ok := s.number()
-	if !ok || !s.skip(" : ") {
+	if s.skip("/") {
+		count, _ = s.number()
+	} else {
+		count++ // the channel is the last one so far
+	}
+	if !s.skip(" :") {
 		return false
 	}
 	for _, c := range s.b {
@@ -54,17 +58,19 @@ func (ps *process) ringOrder(r record, s scanner) bool {
 			return false
 		}
 	}
-	if c := r.thread.comm; c != nil && c.Channels == 0 {
-		c.Channels = count
-	}
+	r.thread.begins()
+	r.thread.count(count, 0)
 	return true
 }
 
 // parsedEdge keeps the network's name as bytes, so that an edge seen before
-// costs no allocation.
+// costs no allocation. Indexed tells that the line has the index of the
+// connection: SHM edges never have it, and none has before NCCL 2.12.
 type parsedEdge struct {
 	Edge
-	name []byte
+	indexed bool
+	named   commLine // the communicator, which RCCL prints behind the edge
+	name    []byte
 }
 
 // parseEdge reads "CC/K : A[a] -> B[b] [send] via TAIL"; /K and the brackets
@@ -77,6 +83,7 @@ func parseEdge(s scanner) (e parsedEdge, ok bool) {
 		if e.Conn, ok = s.number(); !ok {
 			return e, false
 		}
+		e.indexed = true
 	}
 	if !s.skip(" : ") {
 		return e, false
@@ -109,8 +116,10 @@ func (s *scanner) rank() (int, bool) {
 // tail reads how the edge travels. What fits no form is not an edge: half a
 // line must not count as a network that it may not be.
 func (e *parsedEdge) tail(s scanner) bool {
-	if cut := bytes.Index(s.b, []byte(" comm 0x")); cut >= 0 { // RCCL
-		s.b = s.b[:cut]
+	if at := bytes.Index(s.b, []byte(" comm 0x")); at >= 0 {
+		e.named = parseComm(s.b[at+1:])
+		e.named.Rank = e.Own()
+		s.b = s.b[:at]
 	}
 	s.b = bytes.TrimRight(s.b, " ")
 	e.Proxy = -1
@@ -161,11 +170,9 @@ func (e *parsedEdge) network(s scanner) (ok bool) {
 }
 
 func (ps *process) addEdge(r record, e parsedEdge) {
-	if c := r.thread.comm; c != nil && c.Rank == e.Own() && ps.only(c, &e.Edge) {
-		e.Comm = c.Ptr
-	}
+	ps.place(r.thread, &e)
 	k := edgeKey{
-		comm: e.Comm, channel: e.Channel, conn: e.Conn, from: e.From, to: e.To, direction: e.Direction,
+		setup: e.Setup, channel: e.Channel, conn: e.Conn, from: e.From, to: e.To, direction: e.Direction,
 		look: look{transport: e.Transport, device: e.Device, proxy: e.Proxy, gdr: e.GDR, shared: e.Shared},
 	}
 	k.net = ps.name(e.name)
@@ -187,20 +194,6 @@ func (ps *process) addEdge(r record, e parsedEdge) {
 	ps.Edges = append(ps.Edges, &added)
 }
 
-// only tells whether the edge can be meant for c and no other communicator: c
-// is being initialised by this thread, or no other has the rank.
-func (ps *process) only(c *Comm, e *Edge) bool {
-	if c.Started.Seen() && !c.Completed.Seen() {
-		return true
-	}
-	for _, o := range ps.Comms {
-		if o != c && !o.Done.Seen() && o.Rank == e.Own() && e.Peer() < o.NRanks {
-			return false
-		}
-	}
-	return !c.Done.Seen()
-}
-
 // name returns the string of a network's name, the same one each time.
 func (ps *process) name(b []byte) string {
 	for i := len(ps.Edges) - 1; i >= max(0, len(ps.Edges)-4); i-- {
@@ -211,44 +204,12 @@ func (ps *process) name(b []byte) string {
 	return shorten(b)
 }
 
-// connected takes "Connected all rings", "Connected all trees" and their like.
-func (ps *process) connected(r record) bool {
-	rest, ok := bytes.CutPrefix(r.msg, []byte("Connected "))
-	if !ok {
+// trees takes "Trees [0] 1/-1/-1->0->-1 ...", which is printed during
+// initialisation by every rank.
+func (ps *process) trees(r record) bool {
+	if !hasPrefix(r.msg, "Trees [") {
 		return false
 	}
-	kind := connectedKind(rest)
-	if kind == "" {
-		return true
-	}
-	done := Connected{Kind: kind, Fact: Fact{Line: r.line}}
-	if n := len(ps.Edges); n > 0 {
-		if c := ps.CommOf(ps.Edges[n-1]); c != nil {
-			done.Comm = c.Ptr
-		}
-	}
-	for _, seen := range ps.Connected {
-		if seen.Comm == done.Comm && seen.Kind == done.Kind {
-			return true
-		}
-	}
-	done.Fact = r.fact()
-	ps.Connected = keep(ps, ps.Connected, done)
+	r.thread.begins()
 	return true
-}
-
-func connectedKind(rest []byte) string {
-	switch {
-	case hasPrefix(rest, "all rings"):
-		return "rings"
-	case hasPrefix(rest, "all trees"):
-		return "trees"
-	case hasPrefix(rest, "binomial trees"):
-		return "binomial trees"
-	case hasPrefix(rest, "NVLS tree"):
-		return "nvls trees"
-	case hasPrefix(rest, "Collnet"):
-		return "collnet"
-	}
-	return ""
 }

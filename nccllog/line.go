@@ -108,10 +108,14 @@ func (p *Parser) message(ps *process, r record) {
 		known = p.channel(ps, r) || ps.connected(r) || ps.configured(r)
 	case 'R':
 		known = p.channel(ps, r)
+	case 'T':
+		known = ps.trees(r)
+	case 'r':
+		known = ps.connected(r)
 	case 'c', 'n', '[':
 		known = ps.comm(r)
 	case 'N':
-		known = ps.plugin(r) || ps.ofi(r) || ps.internalNet(r) || ps.setting(r) || ps.version(r)
+		known = ps.plugin(r) || ps.ofi(r) || ps.internalNet(r) || ps.setting(r) || ps.version(r) || ps.nvls(r)
 	case 'B':
 		known = ps.bootstrap(r)
 	case 'U', 'A', 'I', 'F', 'E', 'S', 'P':

@@ -267,11 +267,16 @@ const (
 // Edge is one direction of one channel between two ranks of a communicator,
 // seen from one end.
 type Edge struct {
-	// Comm is the pointer of the communicator where it was clear at once,
-	// otherwise 0; see [Process.CommOf].
+	// Comm is the pointer of the communicator where the log makes it clear (its
+	// initialisation was open in the thread, the line names it, or no other has
+	// the ranks), otherwise 0; see [Process.CommOf].
 	Comm uint64
 	// Setup numbers the process's runs of connection set-up from 1: the edges of
-	// one run belong to one communicator. See [Connected].
+	// one run belong to one communicator. All edges of a communicator that is
+	// clear at once are one run. Of others each "Connected ..." line ends one, so
+	// that rings and trees are two, and runs without such a line (point-to-point
+	// calls, SHM edges before any other) are one a peer. An edge that two runs
+	// have is listed twice.
 	Setup int
 	// Conn is 0 for collectives and 1 for point-to-point calls.
 	Channel, Conn, From, To int
@@ -308,10 +313,10 @@ func (e *Edge) Peer() int {
 // it was not clear which communicator is meant.
 type Connected struct {
 	Comm uint64
-	// Setup is the run of connection set-up that the line ends; 0 where no edge
-	// came before it.
+	// Setup is the run of connection set-up that the line belongs to, see [Edge];
+	// 0 where no edge came before it.
 	Setup int
-	Kind  string // "rings", "trees", ...
+	Kind  string // rings, trees, binomial trees, nvls trees or collnet
 	Fact
 }
 
@@ -352,19 +357,23 @@ type Event struct {
 func (p *Process) CommOf(e *Edge) *Comm {
 	var found *Comm
 	for _, c := range p.Comms {
-		if e.Comm != 0 && c.Ptr != e.Comm {
-			continue
-		}
-		if c.Rank != e.Own() || e.Peer() >= c.NRanks {
+		if e.Comm != 0 && c.Ptr != e.Comm || !c.has(e.Own(), e.Peer()) {
 			continue
 		}
 		if found != nil {
-			return nil
+			if e.Comm == 0 {
+				return nil
+			}
+			if c.Started.Line > e.Line || !c.Started.Seen() && !found.endedBefore(e) {
+				continue // the pointer was used again later
+			}
 		}
 		found = c
 	}
 	return found
 }
+
+func (c *Comm) endedBefore(e *Edge) bool { return c.Done.Seen() && c.Done.Line < e.Line }
 
 // IsConnected tells whether c's rings or trees are known to be complete.
 func (p *Process) IsConnected(c *Comm) bool {

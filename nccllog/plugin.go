@@ -117,15 +117,17 @@ func (ps *process) choice(r record) bool {
 // using remembers the network for the communicator that the thread is about to
 // name: the line comes before the communicator's own.
 func (ps *process) using(r record, name []byte) {
+	t := r.thread
+	t.unnamed.open, t.run = true, run{}
 	name = netName(name)
 	for _, seen := range ps.Networks {
 		if seen.Name == string(name) {
-			r.thread.network = Value{Name: seen.Name, Fact: Fact{Line: r.line, Text: seen.Text}}
+			t.unnamed.network = Value{Name: seen.Name, Fact: Fact{Line: r.line, Text: seen.Text}}
 			return
 		}
 	}
 	v := Value{Name: shorten(name), Fact: r.fact()}
-	r.thread.network = v
+	t.unnamed.network = v
 	ps.Networks = keep(ps, ps.Networks, v)
 }
 

@@ -14,14 +14,7 @@ type process struct {
 	events  map[string]int
 	threads map[int]*thread
 	current *thread
-}
-
-// thread is what is known of one thread: lines that name no communicator mean
-// the one that the thread is busy with.
-type thread struct {
-	tid     int
-	network Value // of a communicator that has not been named yet
-	comm    *Comm
+	setups
 }
 
 // process returns the process that a line belongs to, nil where there are too
