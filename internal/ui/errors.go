@@ -9,28 +9,28 @@ import (
 // PrintError writes an error and its hints to standard error, for a person.
 // Several problems joined into one stand on lines of their own.
 func (s Streams) PrintError(err error, hints []string) {
-	paint := painter(s.Color)
+	paint := Painter(s.Color)
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		line = harmless(line)
+		line = Harmless(line)
 		if !s.Terminal || strings.HasPrefix(line, " ") { // quoted, or for a program to search in
 			lines = append(lines, line)
 			continue
 		}
-		lines = append(lines, wrap(line, columns-7)...)
+		lines = append(lines, Wrap(line, Columns-7)...)
 	}
-	_, _ = fmt.Fprintln(s.Err, paint(red, "error")+"  "+strings.Join(lines, "\n       "))
+	_, _ = fmt.Fprintln(s.Err, paint(Red, "error")+"  "+strings.Join(lines, "\n       "))
 	for _, hint := range hints {
-		lines := strings.Join(wrap(hint, columns-7), "\n       ")
-		_, _ = fmt.Fprintln(s.Err, paint(faint, "hint")+"   "+lines)
+		lines := strings.Join(Wrap(hint, Columns-7), "\n       ")
+		_, _ = fmt.Fprintln(s.Err, paint(Faint, "hint")+"   "+lines)
 	}
 }
 
 // Result is the line that says what came of a run: the outcome, what was
 // reached, and where its folder is.
 func (s Streams) Result(outcome, text, dir string) string {
-	paint := painter(false) // standard output may be a file
-	room := columns - nameWidth - utf8.RuneCountInString(text)
+	paint := Painter(false) // standard output may be a file
+	room := Columns - nameWidth - utf8.RuneCountInString(text)
 	if room < utf8.RuneCountInString(dir)+2 {
 		return stepLine(paint, "", outcome, text, "") + "\n" + stepLine(paint, "", "run", dir, "")
 	}

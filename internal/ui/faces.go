@@ -38,7 +38,7 @@ func (p *plain) Event(e Event) {
 			return
 		}
 		p.update = e.Time
-		p.line(stepLine(p.paint, faint, e.Step, e.Text+" …", ""))
+		p.line(stepLine(p.paint, Faint, e.Step, e.Text+" …", ""))
 	default:
 		if text, ok := textOf(e, p.paint); ok {
 			p.line(text)
@@ -84,7 +84,7 @@ const quietFor = 3 * time.Second
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 func newLive(s Streams) *live {
-	l := &live{s: s, paint: painter(s.Color), stop: make(chan struct{})}
+	l := &live{s: s, paint: Painter(s.Color), stop: make(chan struct{})}
 	l.done.Go(l.spin)
 	return l
 }
@@ -155,12 +155,12 @@ func (l *live) bottomLine() string {
 	case l.step != "":
 		elapsed := Duration(time.Since(l.began))
 		text := clip(l.text, limit-nameWidth-len(elapsed)-4)
-		return l.paint(cyan, spinner) + clip(" "+pad(l.step, nameWidth-2-len(l.step))+text+"  ", limit-1-len(elapsed)) + l.paint(faint, elapsed)
+		return l.paint(Cyan, spinner) + clip(" "+pad(l.step, nameWidth-2-len(l.step))+text+"  ", limit-1-len(elapsed)) + l.paint(Faint, elapsed)
 	case l.bottom != "":
-		return l.paint(cyan, spinner) + clip(strings.TrimPrefix(l.bottom, " "), limit-1)
+		return l.paint(Cyan, spinner) + clip(strings.TrimPrefix(l.bottom, " "), limit-1)
 	}
 	if quiet := time.Since(l.quiet); !l.quiet.IsZero() && quiet > quietFor {
-		return l.paint(cyan, spinner) + l.paint(faint, clip(" the job runs, its last line came "+Duration(quiet)+" ago", limit-1))
+		return l.paint(Cyan, spinner) + l.paint(Faint, clip(" the job runs, its last line came "+Duration(quiet)+" ago", limit-1))
 	}
 	return ""
 }

@@ -35,6 +35,7 @@ type Streams struct {
 	Err      io.Writer // the story
 	Terminal bool      // Err is a terminal that can rewrite a line
 	Color    bool      // Err shows colours
+	OutColor bool      // Out shows colours
 	Width    func() int
 }
 
@@ -43,16 +44,19 @@ type Streams struct {
 // Source: no-color.org.
 func System(env func(string) (string, bool)) Streams {
 	value := func(name string) string { v, _ := env(name); return v }
-	isTerminal := term.IsTerminal(int(os.Stderr.Fd())) //nolint:gosec // a small number
-	smart := isTerminal && value("TERM") != "dumb" && value("TERM") != ""
+	dumb := value("TERM") == "dumb" || value("TERM") == ""
+	smart := isTerminal(os.Stderr) && !dumb
 	ci := value("CI") != "" && value("CI") != "false"
 	return Streams{
 		Out: os.Stdout, Err: os.Stderr,
 		Terminal: smart && !ci,
 		Color:    smart && value("NO_COLOR") == "",
+		OutColor: isTerminal(os.Stdout) && !dumb && value("NO_COLOR") == "",
 		Width:    func() int { return width(value("COLUMNS")) },
 	}
 }
+
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) } //nolint:gosec // a small number
 
 // width is the terminal's width in columns, 80 where nothing tells.
 func width(columns string) int {
@@ -77,7 +81,7 @@ func (s Streams) Teller(mode Mode) (sink Sink, end func()) {
 		t := newLive(s)
 		return t, t.end
 	default:
-		return &plain{w: s.Err, paint: painter(s.Color)}, func() {}
+		return &plain{w: s.Err, paint: Painter(s.Color)}, func() {}
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// columns is the width that finished lines are laid out for: what fits a
+// Columns is the width that finished lines are laid out for: what fits a
 // terminal of the usual size and a CI log.
-const columns = 80
+const Columns = 80
 
 // nameWidth is the column in which a step's text begins.
 const nameWidth = 13
 
-// painter returns a function that wraps text in an ANSI style, or leaves it.
-func painter(color bool) func(style, text string) string {
+// Painter returns a function that wraps text in an ANSI style, or leaves it.
+func Painter(color bool) func(style, text string) string {
 	if !color {
 		return func(_, text string) string { return text }
 	}
@@ -30,33 +30,34 @@ func painter(color bool) func(style, text string) string {
 
 // ANSI styles.
 const (
-	bold   = "1"
-	faint  = "2"
-	red    = "31"
-	yellow = "33"
-	cyan   = "36"
+	Bold   = "1"
+	Faint  = "2"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Cyan   = "36"
 )
 
 // stepLine lays out a finished step: name, text, and the time at the right
 // edge where there is room for it.
 func stepLine(paint func(style, text string) string, style, name, text, right string) string {
-	lines := wrap(text, columns-nameWidth)
+	lines := Wrap(text, Columns-nameWidth)
 	last := lines[len(lines)-1]
 	line := pad(paint(style, name), nameWidth-utf8.RuneCountInString(name)) +
 		strings.Join(lines, "\n"+strings.Repeat(" ", nameWidth))
 	if right == "" {
 		return strings.TrimRight(line, " ")
 	}
-	room := columns - nameWidth - utf8.RuneCountInString(last) - utf8.RuneCountInString(right)
+	room := Columns - nameWidth - utf8.RuneCountInString(last) - utf8.RuneCountInString(right)
 	if room < 2 {
-		return line + "\n" + pad("", columns-utf8.RuneCountInString(right)) + paint(faint, right)
+		return line + "\n" + pad("", Columns-utf8.RuneCountInString(right)) + paint(Faint, right)
 	}
-	return pad(line, room) + paint(faint, right)
+	return pad(line, room) + paint(Faint, right)
 }
 
-// wrap breaks text at blanks into lines of at most width columns; a longer word
+// Wrap breaks text at blanks into lines of at most width columns; a longer word
 // has a line of its own.
-func wrap(text string, width int) []string {
+func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for word := range strings.SplitSeq(text, " ") {
@@ -80,13 +81,13 @@ func pad(text string, blanks int) string { return text + strings.Repeat(" ", max
 func textOf(e Event, paint func(style, text string) string) (line string, ok bool) {
 	switch e.Kind {
 	case StepDone:
-		return stepLine(paint, bold, e.Step, e.Text, Seconds(e.Seconds)), true
+		return stepLine(paint, Bold, e.Step, e.Text, Seconds(e.Seconds)), true
 	case StepFailed:
-		return stepLine(paint, red, e.Step, "failed", Seconds(e.Seconds)), true
+		return stepLine(paint, Red, e.Step, "failed", Seconds(e.Seconds)), true
 	case Note:
-		return stepLine(paint, faint, "note", e.Text, ""), true
+		return stepLine(paint, Faint, "note", e.Text, ""), true
 	case Warning:
-		return stepLine(paint, yellow, "warning", e.Text, ""), true
+		return stepLine(paint, Yellow, "warning", e.Text, ""), true
 	case JobOutput:
 		return outputLine(e, paint), true
 	case JobProgress, StepBegan, StepUpdate, RunFinished:
@@ -97,27 +98,27 @@ func textOf(e Event, paint func(style, text string) string) (line string, ok boo
 // outputLine marks each line of the job with who printed it; the driver's own
 // lines stand as they are.
 func outputLine(e Event, paint func(style, text string) string) string {
-	text := harmless(e.Text)
+	text := Harmless(e.Text)
 	if e.Source == "" || e.Source == "driver" {
 		return text
 	}
-	return paint(cyan, "["+e.Source+"]") + " " + text
+	return paint(Cyan, "["+e.Source+"]") + " " + text
 }
 
 // escape matches the ANSI sequences that programs print.
 var escape = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(\a|\x1b\\)?|.)`)
 
-// harmless takes out of a job's line what would move the cursor or recolour
+// Harmless takes out of a job's line what would move the cursor or recolour
 // the terminal, and of a line that was rewritten by carriage returns keeps the
 // last version, as a terminal would.
-func harmless(text string) string {
+func Harmless(text string) string {
 	text = strings.TrimRight(text, "\r")
 	text = text[strings.LastIndexByte(text, '\r')+1:]
 	if strings.ContainsRune(text, '\x1b') {
 		text = escape.ReplaceAllString(text, "")
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
+		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 { // also those beyond ASCII, CSI among them
 			return -1
 		}
 		return r

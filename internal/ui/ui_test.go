@@ -58,7 +58,7 @@ warning      stopping the job
 		t.Errorf("plain output (-want +got):\n%s", diff)
 	}
 	for line := range strings.Lines(out.String()) {
-		if len(line) > columns+1 {
+		if len(line) > Columns+1 {
 			t.Errorf("line of %d columns: %q", len(line)-1, line)
 		}
 	}
@@ -150,8 +150,8 @@ func TestQuiet(t *testing.T) {
 }
 
 func TestOutputCannotDriveTheTerminal(t *testing.T) {
-	e := Event{Kind: JobOutput, Source: "rank 0", Text: "10%\r\x1b[2Jfull\x1b[31m red\x1b[0m\a\tend"}
-	if got, want := outputLine(e, painter(false)), "[rank 0] full red\tend"; got != want {
+	e := Event{Kind: JobOutput, Source: "rank 0", Text: "10%\r\x1b[2Jfull\x1b[31m red\x1b[0m\a\u009b2J\tend"}
+	if got, want := outputLine(e, Painter(false)), "[rank 0] full red2J\tend"; got != want {
 		t.Errorf("outputLine = %q, want %q", got, want)
 	}
 }
@@ -167,7 +167,7 @@ func TestPrintError(t *testing.T) {
 func TestResult(t *testing.T) {
 	s := Streams{}
 	short := s.Result("done", "200 steps in 43s", ".trainyard/runs/20261129-7f3a")
-	if len(short) != columns || strings.Contains(short, "\n") {
+	if len(short) != Columns || strings.Contains(short, "\n") {
 		t.Errorf("short result is %d columns: %q", len(short), short)
 	}
 	long := s.Result("done", strings.Repeat("x", 60), ".trainyard/runs/20261129-7f3a")
@@ -180,12 +180,12 @@ func TestLongTextIsWrapped(t *testing.T) {
 	text := "FAIL  2 of 2 ranks crossed nodes over TCP sockets where EFA was expected: NCCL did not find a network plugin"
 	want := `transport    FAIL  2 of 2 ranks crossed nodes over TCP sockets where EFA was
              expected: NCCL did not find a network plugin                   0.2s`
-	if diff := cmp.Diff(want, stepLine(painter(false), "", "transport", text, "0.2s")); diff != "" {
+	if diff := cmp.Diff(want, stepLine(Painter(false), "", "transport", text, "0.2s")); diff != "" {
 		t.Errorf("step (-want +got):\n%s", diff)
 	}
-	full := strings.Repeat("x", columns-nameWidth)
-	want = "cluster      " + full + "\n" + strings.Repeat(" ", columns-4) + "0.2s"
-	if diff := cmp.Diff(want, stepLine(painter(false), "", "cluster", full, "0.2s")); diff != "" {
+	full := strings.Repeat("x", Columns-nameWidth)
+	want = "cluster      " + full + "\n" + strings.Repeat(" ", Columns-4) + "0.2s"
+	if diff := cmp.Diff(want, stepLine(Painter(false), "", "cluster", full, "0.2s")); diff != "" {
 		t.Errorf("step (-want +got):\n%s", diff)
 	}
 }
