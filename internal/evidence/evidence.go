@@ -30,8 +30,8 @@ const (
 	DefaultKeepBytes = 64 << 20
 	// tailLines are remembered of each file, to show why a process died.
 	tailLines = 12
-	// indexName is the list of the log files beside them.
-	indexName = "sources.json"
+	// IndexName is the file that lists the log files beside it.
+	IndexName = "sources.json"
 	// lineBytes is the longest line that is passed on whole.
 	lineBytes = 64 << 10
 )
@@ -303,7 +303,7 @@ type Kept struct {
 // ReadIndex reads the sources.json of a folder of logs, by file name; the error
 // is fs.ErrNotExist where the folder was never finished.
 func ReadIndex(dir string) (map[string]Kept, error) {
-	data, err := os.ReadFile(filepath.Join(dir, indexName))
+	data, err := os.ReadFile(filepath.Join(dir, IndexName))
 	if err != nil {
 		return nil, fmt.Errorf("reading the index of logs: %w", err)
 	}
@@ -321,7 +321,7 @@ func ReadIndex(dir string) (map[string]Kept, error) {
 func writeIndex(dir string, index []Kept) error {
 	data, err := json.MarshalIndent(index, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(filepath.Join(dir, indexName), append(data, '\n'), 0o644)
+		err = renameio.WriteFile(filepath.Join(dir, IndexName), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the index of logs: %w", err)

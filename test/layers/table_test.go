@@ -34,9 +34,11 @@ var layers = []layer{
 		packages: []string{
 			"internal/config",
 			"internal/evidence",
+			"internal/logfiles",
 			"internal/pack",
 			"internal/pyenv",
 			"internal/rayjob",
+			"internal/report",
 			"internal/runs",
 			"internal/target",
 		},
