@@ -45,11 +45,14 @@ func (ps *process) version(r record) bool {
 	return ok
 }
 
+// parseVersion reads "NCCL version 2.28.9+cuda13.0", "RCCL version 2.18.3+hip6.0"
+// and "RCCL version : 2.22.3-HEAD:8a1d3f7". NCCL's "git version" is none.
 func parseVersion(m []byte) (v Version, ok bool) {
 	s := scanner{m}
-	if !s.skip("NCCL version ") {
+	if !s.skip("NCCL version ") && !s.skip("RCCL version ") {
 		return v, false
 	}
+	s.skip(": ")
 	if v.Major, ok = s.number(); !ok || !s.skip(".") {
 		return v, false
 	}
@@ -60,26 +63,33 @@ func parseVersion(m []byte) (v Version, ok bool) {
 	return v, ok
 }
 
-// bootstrap takes "Bootstrap: Using eth0:10.0.0.1<0>". Addresses may be IPv6:
-// the name ends at the first colon, the port begins at the last angle bracket.
+// bootstrap takes "Bootstrap: Using eth0:10.0.0.1<0>".
 func (ps *process) bootstrap(r record) bool {
 	m, ok := bytes.CutPrefix(r.msg, []byte("Bootstrap"))
 	if !ok {
 		return false
 	}
-	m = bytes.TrimLeft(m, " :")
-	rest, ok := bytes.CutPrefix(m, []byte("Using "))
-	if !ok || ps.Bootstrap.Seen() {
-		return ok
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(m, " :"), []byte("Using "))
+	if ok {
+		ps.bootstrapInterface(r, rest)
 	}
-	rest = bytes.TrimPrefix(bytes.TrimSpace(rest), []byte("[0]"))
-	name, address, ok := bytes.Cut(rest, []byte{':'})
+	return ok
+}
+
+// bootstrapInterface reads "eth0:10.0.0.1<0>" and "[0]eth0:10.0.0.1<0>". Addresses
+// may be IPv6: the name ends at the first colon, the port begins at the last
+// angle bracket.
+func (ps *process) bootstrapInterface(r record, b []byte) {
+	if ps.Bootstrap.Seen() {
+		return
+	}
+	b = bytes.TrimPrefix(bytes.TrimSpace(b), []byte("[0]"))
+	name, address, ok := bytes.Cut(b, []byte{':'})
 	if !ok {
-		return true
+		return
 	}
 	if port := bytes.LastIndexByte(address, '<'); port >= 0 {
 		address = address[:port]
 	}
 	ps.Bootstrap = Interface{Name: shorten(name), Address: shorten(address), Fact: r.fact()}
-	return true
 }

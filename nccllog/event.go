@@ -1,9 +1,11 @@
 package nccllog
 
+import "bytes"
+
 // event takes warnings, and the errors that NCCL prints at INFO. A job that
 // hangs can print millions of equal ones.
 func (ps *process) event(r record) {
-	kind := eventKind(r.msg)
+	kind := ps.eventKind(r)
 	if kind == "" {
 		if r.level != warn {
 			return
@@ -23,54 +25,140 @@ func (ps *process) event(r record) {
 	ps.Events = append(ps.Events, Event{Kind: kind, Count: 1, Fact: r.fact()})
 }
 
-// shapeOf is the message without its numbers, short, so that equal messages
-// about different peers count as one.
+// shapeOf is the message without its numbers and pointers, short, so that equal
+// messages about different peers count as one.
 func shapeOf(key []byte, kind EventKind, msg []byte) []byte {
 	key = append(key, kind...)
-	for _, c := range msg {
-		if len(key) == cap(key) {
-			break
-		}
-		if !isDigit(c) {
-			key = append(key, c)
+	for i := 0; i < len(msg) && len(key) < cap(key); i++ {
+		switch {
+		case msg[i] == '0' && i+1 < len(msg) && msg[i+1] == 'x':
+			for i++; i+1 < len(msg) && isHex(msg[i+1]); i++ {
+			}
+		case !isDigit(msg[i]):
+			key = append(key, msg[i])
 		}
 	}
 	return key
 }
 
-func eventKind(m []byte) EventKind {
+func isHex(c byte) bool {
+	_, ok := hexDigit(c)
+	return ok
+}
+
+// eventKind knows the messages that tell of an error. Most begin with the
+// function that prints them; those that a socket prints are the same for the
+// bootstrap and for NET/Socket.
+// Source: NCCL src/misc/socket.cc, src/bootstrap.cc, src/init.cc.
+func (ps *process) eventKind(r record) EventKind {
+	m := r.msg
 	switch m[0] {
 	case 's':
-		switch {
-		case hasPrefix(m, "socketFinalizeAccept: "), hasPrefix(m, "socketFinalizeConnect: "):
-			return EventForeignPeer
-		case hasPrefix(m, "socketProgress: Connection closed"),
-			hasPrefix(m, "socketStartConnect: exceeded"),
-			hasPrefix(m, "socketPollConnect: ") && contains(m, "exceeded"):
-			return EventNetwork
-		}
+		return ps.socketKind(m)
 	case 'B':
-		if hasPrefix(m, "Bootstrap : no socket interface found") ||
-			hasPrefix(m, "Bootstrap: no socket interface found") {
+		if hasPrefix(m, "Bootstrap") && contains(m, "no socket interface found") || hasPrefix(m, "Bootstrap Root : ") {
 			return EventBootstrap
 		}
+	case 'C':
+		return ps.callKind(m)
+	case 'D', 'M':
+		if hasPrefix(m, "Detected mixed local Net device counts") && r.level == warn ||
+			hasPrefix(m, "Mismatched NCCL version detected") {
+			return EventMismatch
+		}
 	case 'N':
-		return netEventKind(m)
+		return ps.netKind(m)
+	case 'I':
+		if hasPrefix(m, "Invalid NCCL_COMM_ID") {
+			return EventBootstrap
+		}
+	case 'n': // ncclOsSocketPollConnect: in 2.29
+		return ps.socketKind(m)
 	}
-	if contains(m, "exceeded error retry count") {
+	return ""
+}
+
+// socketKind takes what the functions of a socket print.
+func (ps *process) socketKind(m []byte) EventKind {
+	name, rest, ok := bytes.Cut(m, []byte{':'})
+	switch {
+	case !ok || !contains(name, "ocket"):
+		return ""
+	case hasPrefix(name, "socketFinalize"): // the hand-shake
+		return EventForeignPeer
+	case contains(rest, "Connection closed by remote peer"), contains(rest, "Call to recv"), contains(rest, "Call to send"):
+		return EventNetwork
+	case contains(rest, ", retrying"):
+		return EventRetry
+	case contains(rest, "exceeded"), contains(rest, "failed"), contains(name, "failed"):
+		return ps.unreached()
+	}
+	return ""
+}
+
+// callKind takes "Call to connect returned ..." and what NET/IB prints of a
+// queue pair that could not be connected.
+func (ps *process) callKind(m []byte) EventKind {
+	s := scanner{m}
+	switch {
+	case s.skip("Connect to "): // NCCL 2.4 to 2.9
+		if contains(s.b, " failed : ") {
+			return ps.unreached()
+		}
+	case !s.skip("Call to "):
+	case hasPrefix(s.b, "connect"):
+		return EventRetry
+	case hasPrefix(s.b, "recv "), hasPrefix(s.b, "send "),
+		hasPrefix(s.b, "ibv_modify_qp "), hasPrefix(s.b, "ibv_create_qp "),
+		hasPrefix(s.b, "ibv_post_"), hasPrefix(s.b, "ibv_poll_cq"):
 		return EventNetwork
 	}
 	return ""
 }
 
-func netEventKind(m []byte) EventKind {
+// unreached tells what it means that a peer could not be connected to: up to a
+// process's first edge there is nothing but the bootstrap.
+func (ps *process) unreached() EventKind {
+	if len(ps.Edges) == 0 {
+		return EventBootstrap
+	}
+	return EventNetwork
+}
+
+func (ps *process) netKind(m []byte) EventKind {
+	s := scanner{m}
 	switch {
-	case hasPrefix(m, "Net : Connection closed by remote peer"),
-		hasPrefix(m, "Net : Connect to ") && contains(m, "failed"),
-		hasPrefix(m, "NET/OFI Request ") && contains(m, "completed with error"),
-		hasPrefix(m, "NET/OFI Operation with NULL context completed with error"),
-		hasPrefix(m, "NET/OFI Unexpected number of remote rails"),
-		hasPrefix(m, "NET/IB ") && contains(m, "completion with error"):
+	case s.skip("NET/OFI "):
+		return ofiKind(s.b)
+	case s.skip("NET/IB"):
+		if contains(s.b, "Got completion") || contains(s.b, "async fatal event") {
+			return EventNetwork
+		}
+	case s.skip("NET/Socket : No usable listening interface"):
+		return EventBootstrap
+	case s.skip("NET/Socket : socket progress error"), s.skip("NET/Socket : unable to"):
+		return EventNetwork
+	case !s.skip("Net : "):
+	case hasPrefix(s.b, "Connection closed by remote peer"), hasPrefix(s.b, "Call to "):
+		return EventNetwork
+	case hasPrefix(s.b, "Connect to ") && contains(s.b, "failed"):
+		return ps.unreached()
+	case hasPrefix(s.b, "No interface found in the same subnet"),
+		hasPrefix(s.b, "error encountered when getting address info"):
+		return EventBootstrap
+	}
+	return ""
+}
+
+// ofiKind knows the errors of the OFI plugin at run time: completions with an
+// error, and peers whose address or rails do not fit.
+// Source: aws-ofi-nccl src/nccl_ofi_rdma.cpp, src/nccl_ofi_sendrecv.cpp.
+func ofiKind(m []byte) EventKind {
+	switch {
+	case contains(m, "completed with error"),
+		hasPrefix(m, "Unexpected number of remote rails"),
+		contains(m, "remote address into address vector"),
+		contains(m, "Failed call to fi_av_insert"):
 		return EventNetwork
 	}
 	return ""

@@ -162,7 +162,8 @@ const (
 	StepInitialized StepKind = "initialized"
 	// StepInitFailed: the network could not be initialised.
 	StepInitFailed StepKind = "init-failed"
-	// StepForced: NCCL says that NCCL_NET overrides the program's choice.
+	// StepForced: NCCL says that the program asked for the network, or that
+	// NCCL_NET overrides what it asked for. NCCL_NET alone is not told.
 	StepForced StepKind = "forced"
 	// StepAssigned: the network was given to a communicator.
 	StepAssigned StepKind = "assigned"
@@ -327,11 +328,15 @@ type EventKind string
 const (
 	// EventWarn is a warning of no special meaning here; many are harmless.
 	EventWarn EventKind = "warn"
-	// EventBootstrap: the ranks could not find each other over TCP.
+	// EventBootstrap: the ranks could not find each other over TCP. A connection
+	// that is given up counts as this up to the process's first edge.
 	EventBootstrap EventKind = "bootstrap"
 	// EventForeignPeer: a socket was spoken to by something that is not NCCL's
 	// socket network, as happens where ranks use different networks.
 	EventForeignPeer EventKind = "foreign-peer"
+	// EventRetry: a TCP connection was refused and is tried again, as is normal in
+	// the first moments of a job.
+	EventRetry EventKind = "retry"
 	// EventNetwork: the network failed while it was used or set up.
 	EventNetwork EventKind = "network"
 	// EventMismatch: ranks found that they differ in network devices or versions.

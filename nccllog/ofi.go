@@ -18,7 +18,7 @@ func (ps *process) ofi(r record) bool {
 	if hasPrefix(m, "gin: ") || hasPrefix(m, "GIN ") || hasPrefix(m, "Tuner ") {
 		return true
 	}
-	return ps.ofiProvider(r, m) || ps.ofiValue(r, m) || ps.ofiStep(r, m)
+	return ps.ofiProvider(r, m) || ps.ofiValue(r, m) || ps.ofiStep(r, m) || ps.ofiHardware(r, m)
 }
 
 // ofiProvider reads "Selected provider is efa, fabric is efa-direct (found 4 nics)"
@@ -84,6 +84,33 @@ func (ps *process) ofiStep(r record, m []byte) bool {
 	case hasPrefix(m, "aws-ofi-nccl initialization failed"),
 		hasPrefix(m, "Initializing plugin failed"):
 		ps.step(r, StepInitFailed, []byte("Libfabric"))
+	default:
+		return false
+	}
+	return true
+}
+
+// ofiHardware takes the instance type, the groups of network cards, and the
+// reasons for which GPUDirect RDMA is not used.
+func (ps *process) ofiHardware(r record, m []byte) bool {
+	s := scanner{m}
+	switch {
+	case s.skip("Running on "): // p5.48xlarge platform, topology file ...
+		if instance, _, ok := bytes.Cut(s.b, []byte(" platform")); ok && !ps.Instance.Seen() {
+			ps.Instance = Value{Name: shorten(instance), Fact: r.fact()}
+		}
+	case s.skip("NIC group "): // 0 device #0 0000:4f:00.0
+		if group, ok := s.number(); ok && group < maxFacts {
+			ps.NICGroups = max(ps.NICGroups, group+1)
+		}
+	case s.skip("Need to force simple protocol: GDR not supported"):
+		ps.noGDR(r, "GDR not supported")
+	case s.skip("Setting NCCL_PROTO='simple'"): // the same in 1.15
+		if contains(s.b, "reason: GDR") {
+			ps.noGDR(r, "GDR not supported")
+		}
+	case s.skip("Could not disable CUDA API usage for HMEM"):
+		ps.noGDR(r, "Could not disable CUDA API")
 	default:
 		return false
 	}

@@ -208,6 +208,7 @@ func TestRealProcess(t *testing.T) {
 		Libfabric:  value("2.4", 11, "NET/OFI Using Libfabric version 2.4"),
 		Platform:   value("Default", 13, "NET/OFI Plugin selected platform: Default"),
 		Protocol:   value("SENDRECV", 16, "NET/OFI Using transport protocol SENDRECV"),
+		NoGDR:      []nccllog.Fact{fact(20, "NET/OFI Need to force simple protocol: GDR not supported")},
 		Networks:   []nccllog.Value{value("Libfabric", 28, "Using network Libfabric")},
 	}
 	ignore := cmpopts.IgnoreFields(nccllog.Process{}, "Steps", "Comms", "Edges", "Connected", "Events")

@@ -16,16 +16,29 @@ func (ps *process) step(r record, kind StepKind, name []byte) {
 }
 
 // plugin takes the lines about loading a network plugin. Their wording changed
-// in nearly every version from 2.5 to 2.30; what they say did not.
+// in nearly every version from 2.4 to 2.30; what they say did not. The same
+// lines of tuners, profilers and of the GIN, RMA and CollNet parts of a plugin
+// say nothing of the network.
+// Source: NCCL src/net.cc, src/plugin/plugin_open.cc, src/plugin/net.cc.
 func (ps *process) plugin(r record) bool {
 	m := r.msg
 	switch {
 	case hasPrefix(m, "NET/Plugin"):
 		m = bytes.TrimLeft(m[len("NET/Plugin"):], " :")
-	case hasPrefix(m, "External network plugin "):
+	case hasPrefix(m, "External network plugin "): // 2.28
 		ps.step(r, StepUnsupported, firstWord(m[len("External network plugin "):]))
 		return true
-	case hasPrefix(m, "Plugin name set by env to "): // NCCL 2.11 to 2.20
+	case hasPrefix(m, "Successfully loaded external plugin "), // 2.27
+		hasPrefix(m, "Successfully loaded external network plugin "):
+		if _, said := ps.Step(StepLoaded, ""); !said {
+			ps.step(r, StepLoaded, m[bytes.LastIndexByte(m, ' ')+1:])
+		}
+		return true
+	case hasPrefix(m, "ncclOsDlopen("): // 2.30; of every library that NCCL loads
+		if m = m[len("ncclOsDlopen("):]; !contains(m, "nccl-net") {
+			return true
+		}
+	case hasPrefix(m, "Plugin name set by env to "): // 2.11 to 2.20
 	default:
 		return false
 	}
@@ -33,7 +46,7 @@ func (ps *process) plugin(r record) bool {
 		ps.set(r, []byte("NCCL_NET_PLUGIN"), name)
 		return true
 	}
-	if kind, name := pluginStep(m); kind != "" {
+	if kind, name := ps.pluginStep(m); kind != "" {
 		ps.step(r, kind, name)
 	}
 	return true
@@ -41,7 +54,7 @@ func (ps *process) plugin(r record) bool {
 
 // pluginStep sorts a line about the plugin's library. A loader's message that
 // names another library means that the plugin is there and what it needs is not.
-func pluginStep(m []byte) (StepKind, []byte) {
+func (ps *process) pluginStep(m []byte) (StepKind, []byte) {
 	if name, ok := bytes.CutPrefix(m, []byte("Loaded net plugin ")); ok {
 		name, _, _ = bytes.Cut(name, []byte(" ("))
 		return StepLoaded, name
@@ -52,19 +65,53 @@ func pluginStep(m []byte) (StepKind, []byte) {
 	switch {
 	case contains(m, "Failed to find ncclNetPlugin symbol"):
 		return StepUnsupported, nil
-	case contains(m, "undefined symbol"), contains(m, "' not found"), contains(m, "wrong ELF class"):
-		return StepLoadError, nil
 	case contains(m, "cannot open shared object file"):
-		if contains(beforeLast(m, ": cannot open"), "nccl-net") {
-			return StepNotFound, nil
+		library := beforeLast(m, ": cannot open")
+		if contains(library, "nccl-net") {
+			return StepNotFound, library
 		}
-		return StepLoadError, nil
-	case contains(m, "Could not find"), contains(m, "No plugin found"):
-		return StepNotFound, nil
-	case contains(m, "Plugin load"):
-		return StepLoadError, nil
+		return StepLoadError, library
+	case hasPrefix(m, "Could not find:"):
+		names, _, _ := bytes.Cut(m[len("Could not find:"):], []byte(". "))
+		return StepNotFound, bytes.TrimSuffix(bytes.TrimSpace(names), []byte{'.'})
+	case hasPrefix(m, "No plugin found"):
+		return ps.noPlugin(m)
 	}
-	return "", nil
+	return loadError(m)
+}
+
+// noPlugin takes "No plugin found (libnccl-net.so)". NCCL 2.17 and 2.18 end with
+// it, without the name, whatever the reason that they gave before.
+func (ps *process) noPlugin(m []byte) (StepKind, []byte) {
+	if name, ok := after(m, "("); ok {
+		name, _, _ = bytes.Cut(name, []byte{')'})
+		return StepNotFound, name
+	}
+	for _, s := range ps.Steps {
+		if s.Kind == StepNotFound || s.Kind == StepLoadError {
+			return "", nil
+		}
+	}
+	return StepNotFound, nil
+}
+
+// loadError takes a loader's message, which begins with the file that it is
+// about: "libnccl-net.so: undefined symbol: fi_getinfo", "/x/y.so: invalid ELF
+// header". NCCL 2.4 to 2.21 have "Plugin load returned 11 : " before it, 2.28
+// the plugin's name.
+func loadError(m []byte) (StepKind, []byte) {
+	if rest, ok := bytes.CutPrefix(m, []byte("Plugin load")); ok {
+		_, rest, ok = bytes.Cut(rest, []byte(" : "))
+		if !ok {
+			return StepLoadError, nil
+		}
+		m = rest
+	}
+	file, _, ok := bytes.Cut(m, []byte(": "))
+	if !ok || bytes.IndexByte(file, ' ') >= 0 || !contains(file, ".so") {
+		return "", nil
+	}
+	return StepLoadError, file
 }
 
 // beforeLast returns the word before the literal.
@@ -142,34 +189,14 @@ func netName(b []byte) []byte {
 	return bytes.TrimSpace(b[:end])
 }
 
-// internalNet takes what NCCL's own networks say of their devices. NET/IB
-// prints its "Using" line even where it has none: only entries with a link
-// layer are devices.
-func (ps *process) internalNet(r record) bool {
-	m := r.msg
-	switch {
-	case hasPrefix(m, "NET/IB : No device found"):
-		ps.step(r, StepNoDevice, []byte("IB"))
-	case hasPrefix(m, "NET/IB : Using"):
-		devices, _, _ := bytes.Cut(m[len("NET/IB : Using"):], []byte("; OOB"))
-		if contains(devices, "/IB") || contains(devices, "/RoCE") {
-			ps.step(r, StepDevices, []byte("IB"))
+// configured takes the lines that tell of a network that was asked for:
+// NCCL_NET says nothing of itself, except where it overrides the program.
+func (ps *process) configured(r record) bool {
+	for _, words := range [...]string{"Comm config netName reset to NCCL_NET=", "Comm config Net name set to "} {
+		if name, ok := bytes.CutPrefix(r.msg, []byte(words)); ok {
+			ps.step(r, StepForced, netName(name))
 			return true
 		}
-		ps.step(r, StepTried, []byte("IB"))
-	case hasPrefix(m, "NET/Socket : Using "), hasPrefix(m, "NET/Socket: Using "):
-		ps.step(r, StepDevices, []byte("Socket"))
-	default:
-		return false
 	}
-	return true
-}
-
-// configured takes the one line that tells of NCCL_NET.
-func (ps *process) configured(r record) bool {
-	name, ok := after(r.msg, "netName reset to NCCL_NET=")
-	if ok {
-		ps.step(r, StepForced, firstWord(name))
-	}
-	return ok
+	return hasPrefix(r.msg, "Comm config ")
 }

@@ -1,0 +1,32 @@
+package nccllog
+
+// message hands a message to the file that knows it. The first byte sorts out
+// most lines; the order within a case is by frequency.
+func (p *Parser) message(ps *process, r record) {
+	known := false
+	switch m := r.msg; m[0] {
+	case 'C':
+		known = p.channel(ps, r) || ps.connected(r) || ps.configured(r)
+	case 'R':
+		known = p.channel(ps, r) || ps.version(r)
+	case 'T':
+		known = ps.trees(r)
+	case 'r':
+		known = ps.connected(r)
+	case 'c', 'n', '[':
+		known = ps.comm(r) || ps.plugin(r)
+	case 'N':
+		known = ps.plugin(r) || ps.ofi(r) || ps.internalNet(r) || ps.setting(r) || ps.version(r) || ps.nvls(r)
+	case 'B':
+		known = ps.bootstrap(r)
+	case 'G':
+		known = ps.gdrDisabled(r)
+	case 'U', 'A', 'I', 'F', 'E', 'S', 'P':
+		known = ps.choice(r) || ps.plugin(r)
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		known = ps.channels(r)
+	}
+	if !known || r.level == warn {
+		ps.event(r)
+	}
+}
