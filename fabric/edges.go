@@ -31,7 +31,7 @@ func (j *job) edgeCounts() []EdgeCount {
 		clear(seen)
 		for _, m := range g.members {
 			for _, e := range m.edges {
-				k := kind{scopeTransport(m.proc, e), scopeOf(g, e)}
+				k := kind{g.edgeTransport(m, e), g.scope(m, e)}
 				if seen[k] == nil {
 					seen[k] = map[link]bool{}
 				}
@@ -53,17 +53,26 @@ func (j *job) edgeCounts() []EdgeCount {
 	return list
 }
 
-func scopeTransport(p *process, e *nccllog.Edge) Transport {
-	if e.Transport == nccllog.NET {
-		return p.transport(e.Net)
+func (g *communicator) edgeTransport(m member, e *nccllog.Edge) Transport {
+	switch {
+	case e.Transport == nccllog.NET:
+		return m.proc.transport(e.Net)
+	case g.scope(m, e) == InterNode:
+		return TransportMNNVL
 	}
 	return Transport(strings.ToLower(string(e.Transport)))
 }
 
-// scopeOf: MNNVL is NVLink between hosts.
-func scopeOf(g *communicator, e *nccllog.Edge) Scope {
-	if g.nodes != 1 && e.Transport == nccllog.NET || strings.HasPrefix(e.Net, "MNNVL") {
+// scope: NCCL calls all edges of a communicator that joins hosts by NVLink
+// MNNVL, those within a host too.
+func (g *communicator) scope(m member, e *nccllog.Edge) Scope {
+	if e.Transport == nccllog.NET && g.nodes != 1 {
 		return InterNode
+	}
+	if isMNNVL(e) {
+		if o := g.procs[e.Peer()]; o == nil || o.place == "" || o.place != m.proc.place {
+			return InterNode
+		}
 	}
 	return IntraNode
 }

@@ -13,7 +13,8 @@ type Expectation string
 const (
 	// EFA: AWS's Elastic Fabric Adapter, through the OFI plugin.
 	EFA Expectation = "efa"
-	// RDMA: EFA, InfiniBand or RoCE.
+	// RDMA: EFA, InfiniBand or RoCE, or NVLink between machines, which is as far
+	// from TCP.
 	RDMA Expectation = "rdma"
 	// IB: InfiniBand or RoCE.
 	IB Expectation = "ib"
@@ -51,7 +52,7 @@ func (e Expectation) Accepts(t Transport) bool {
 	case IB:
 		return t == TransportIB
 	case RDMA:
-		return t == TransportEFA || t == TransportIB || t == libfabric("verbs")
+		return t == TransportEFA || t == TransportIB || t == TransportMNNVL || t == libfabric("verbs")
 	case Socket:
 		return t == TransportSocket
 	}

@@ -6,11 +6,23 @@ import (
 	"github.com/trainyard/trainyard/nccllog"
 )
 
-// reason is a cause and the lines that show it.
+// reason is a cause and the lines that show it. Where no line says it, inferred
+// tells what it follows from.
 type reason struct {
-	cause Cause
-	facts []nccllog.Fact
+	cause    Cause
+	facts    []nccllog.Fact
+	inferred string
 }
+
+// why continues a sentence, and owns up to an inference.
+func (r reason) why() string {
+	if r.inferred == "" {
+		return r.cause.Info().Why
+	}
+	return r.cause.Info().Why + ", as is inferred"
+}
+
+func seen(cause Cause, facts ...nccllog.Fact) reason { return reason{cause: cause, facts: facts} }
 
 // explain says why a process uses what it uses, the decisive cause first. It
 // returns nothing for a process on a network that the expectation accepts.
@@ -24,11 +36,11 @@ func explain(p *process, expect Expectation) []reason {
 	case t == "", expect.Demands() && expect.Accepts(t):
 		return nil
 	case strings.HasPrefix(string(t), "libfabric-"):
-		return []reason{{ProviderNotEFA, []nccllog.Fact{p.Providers[len(p.Providers)-1].Fact}}}
+		return []reason{seen(ProviderNotEFA, p.Providers[len(p.Providers)-1].Fact)}
 	case t == TransportSocket:
 		return explainSocket(p, expect)
 	case expect.Demands() && t != TransportUnknown:
-		return []reason{{OtherNetwork, nil}}
+		return []reason{seen(OtherNetwork)}
 	}
 	return nil
 }
@@ -51,11 +63,11 @@ func explainFailure(p *process) (reason, bool) {
 		return reason{}, false
 	}
 	if s, ok := p.Step(nccllog.StepNone, ""); ok {
-		return reason{RequestedNetUnavailable, []nccllog.Fact{s.Fact}}, true
+		return seen(RequestedNetUnavailable, s.Fact), true
 	}
 	for _, e := range p.Events {
 		if e.Kind == nccllog.EventBootstrap {
-			r := reason{BootstrapFailed, []nccllog.Fact{e.Fact}}
+			r := seen(BootstrapFailed, e.Fact)
 			if s, ok := p.Setting("NCCL_SOCKET_IFNAME"); ok {
 				r.facts = append(r.facts, s.Fact)
 			}
@@ -83,7 +95,7 @@ func explainSocket(p *process, expect Expectation) []reason {
 
 func withDefault(all []reason) []reason {
 	if len(all) == 0 {
-		return []reason{{UnexplainedFallback, nil}}
+		return []reason{seen(UnexplainedFallback)}
 	}
 	return all
 }
@@ -109,7 +121,7 @@ func explainPlugin(p *process) []reason {
 		{nccllog.StepNotFound, PluginNotFound},
 	} {
 		if s, ok := p.Step(known.step, ""); ok {
-			return []reason{{known.cause, []nccllog.Fact{s.Fact}}}
+			return []reason{seen(known.cause, s.Fact)}
 		}
 	}
 	return nil
@@ -128,12 +140,31 @@ func ofiFailure(p *process) (reason, bool) {
 		return reason{}, false
 	}
 	if s, ok := p.Step(nccllog.StepNoGDR, ""); ok {
-		return reason{LibfabricWithoutCUDA, append([]nccllog.Fact{s.Fact}, failed...)}, true
+		return seen(LibfabricWithoutCUDA, append([]nccllog.Fact{s.Fact}, failed...)...), true
 	}
 	if s, ok := p.Step(nccllog.StepNoProvider, ""); ok {
-		return reason{NoEFADevice, append([]nccllog.Fact{s.Fact}, failed...)}, true
+		return reason{
+			NoEFADevice, append([]nccllog.Fact{s.Fact}, failed...),
+			"libfabric offered the plugin no provider, and does so where it sees no EFA device",
+		}, true
 	}
-	return reason{PluginInitFailed, failed}, true
+	if f, ok := lockedMemory(p); ok {
+		return reason{
+			LockedMemory, append([]nccllog.Fact{f}, failed...),
+			"memory could not be had or registered (RC -12 is ENOMEM), as under a limit on locked memory",
+		}, true
+	}
+	return seen(PluginInitFailed, failed...), true
+}
+
+// lockedMemory finds the OFI plugin's complaint that it got no memory.
+func lockedMemory(p *process) (nccllog.Fact, bool) {
+	for _, e := range p.Events {
+		if strings.Contains(e.Text, "NET/OFI") && (strings.Contains(e.Text, "RC: -12") || strings.Contains(e.Text, "Cannot allocate memory")) {
+			return e.Fact, true
+		}
+	}
+	return nccllog.Fact{}, false
 }
 
 func isInternal(net string) bool { return net == "IB" || net == "Socket" }
@@ -142,12 +173,12 @@ func isInternal(net string) bool { return net == "IB" || net == "Socket" }
 // looked for a library of that name.
 func pluginDisabled(p *process) (reason, bool) {
 	if s, ok := p.Setting("NCCL_NET_PLUGIN"); ok && (s.Value == "" || strings.EqualFold(s.Value, "none")) {
-		return reason{PluginDisabled, []nccllog.Fact{s.Fact}}, true
+		return seen(PluginDisabled, s.Fact), true
 	}
 	if s, ok := p.Step(nccllog.StepNotFound, ""); ok {
 		if strings.Contains(s.Text, "find: none") || strings.Contains(s.Text, "find:none") ||
 			strings.Contains(s.Text, "libnccl-net-none.so") {
-			return reason{PluginDisabled, []nccllog.Fact{s.Fact}}, true
+			return reason{PluginDisabled, []nccllog.Fact{s.Fact}, "NCCL looked for a plugin called none"}, true
 		}
 	}
 	return reason{}, false
@@ -159,18 +190,22 @@ func pluginDisabled(p *process) (reason, bool) {
 // did not fail would have been taken.
 func forcedSocket(p *process, plugin []reason) (reason, bool) {
 	if s, ok := p.Step(nccllog.StepForced, ""); ok && strings.EqualFold(s.Name, "socket") {
-		return reason{NetForcedSocket, []nccllog.Fact{s.Fact}}, true
+		return seen(NetForcedSocket, s.Fact), true
 	}
 	socket, ok := socketReady(p)
 	if !ok {
 		return reason{}, false
 	}
-	r := reason{NetForcedSocket, []nccllog.Fact{socket}}
+	r := reason{
+		NetForcedSocket, []nccllog.Fact{socket},
+		"sockets were set up before NCCL asked for InfiniBand, and a fallback asks first; NCCL_NET itself is never printed",
+	}
 	if !p.Version.AtLeast(2, 28, 7) {
+		r.inferred = "the plugin was ready and NCCL took sockets nevertheless; NCCL_NET itself is never printed"
 		return r, p.Version.AtLeast(2, 13, 4) && len(plugin) == 0 && pluginReady(p)
 	}
 	failed := len(plugin) > 0 && (plugin[0].cause == NoEFADevice ||
-		plugin[0].cause == PluginInitFailed || plugin[0].cause == LibfabricWithoutCUDA)
+		plugin[0].cause == PluginInitFailed || plugin[0].cause == LockedMemory || plugin[0].cause == LibfabricWithoutCUDA)
 	return r, p.loss() == "" && !failed && !triedIB(p, socket.Line)
 }
 
@@ -206,10 +241,10 @@ func triedIB(p *process, before int64) bool {
 
 func explainIB(p *process) []reason {
 	if s, ok := p.Setting("NCCL_IB_DISABLE"); ok && s.Value != "0" {
-		return []reason{{IBDisabled, []nccllog.Fact{s.Fact}}}
+		return []reason{seen(IBDisabled, s.Fact)}
 	}
 	if s, ok := p.Step(nccllog.StepNoDevice, "IB"); ok {
-		return []reason{{NoIBDevice, []nccllog.Fact{s.Fact}}}
+		return []reason{seen(NoIBDevice, s.Fact)}
 	}
 	return nil
 }

@@ -8,50 +8,52 @@ import (
 	"github.com/trainyard/trainyard/nccllog"
 )
 
-// finding is a judgement on a part of the job.
-type finding struct {
-	outcome   Outcome
-	transport Transport
-	cause     Cause
-	summary   string
-	remedy    string // where the cause's own is not all
-	quotes    []Quote
-}
-
 // Judge decides which network carried a job.
 func Judge(ev Evidence) Verdict {
 	if ev.Expectation == "" {
 		ev.Expectation = Any
 	}
 	ev.Logs = slices.DeleteFunc(slices.Clone(ev.Logs), func(l LogFile) bool { return l.Log == nil })
-	j := job{Evidence: ev, procs: collect(ev.Logs)}
-	j.comms = communicators(j.procs)
-	return j.verdict()
+	procs := collect(ev.Logs)
+	last, earlier := attempts(ev, procs, communicators(procs))
+	f := last.decide()
+	v := last.verdict(f)
+	for _, j := range earlier {
+		v.Attempts = append(v.Attempts, j.attempt())
+	}
+	v.Attempts = append(v.Attempts, last.supersededComms()...)
+	v.Reasoning = last.reasoning(f, len(v.Attempts))
+	return v
 }
 
-// job is the evidence, sorted.
+// job is the evidence on one attempt, sorted.
 type job struct {
 	Evidence
 	procs []*process
 	comms []*communicator
+	ranks Coverage
+	found []finding // on comms
 }
 
-func (j *job) verdict() Verdict {
+func newJob(ev Evidence, procs []*process, comms []*communicator) *job {
+	j := &job{Evidence: ev, procs: procs, comms: comms}
+	j.supersede()
+	j.ranks = j.coverage()
+	return j
+}
+
+func (j *job) verdict(f finding) Verdict {
 	v := Verdict{
-		Version: Version, Expectation: j.Expectation, Ranks: j.coverage(),
-		Processes: []Process{}, Communicators: []Communicator{}, Warnings: []Warning{}, Attempts: []Attempt{}, Reasoning: []Step{},
-		Edges: j.edgeCounts(),
+		Version: Version, Expectation: j.Expectation, Ranks: j.ranks,
+		Processes: make([]Process, 0, len(j.procs)), Communicators: make([]Communicator, 0, len(j.comms)),
+		Warnings: []Warning{}, Attempts: []Attempt{}, Reasoning: []Step{}, Edges: j.edgeCounts(),
 	}
 	for _, p := range j.procs {
 		v.Processes = append(v.Processes, p.row(j.Expectation))
 	}
-	var findings []finding
-	for _, g := range j.comms {
-		f := j.communicator(g)
-		v.Communicators = append(v.Communicators, g.row(f))
-		findings = append(findings, f)
+	for i, g := range j.comms {
+		v.Communicators = append(v.Communicators, g.row(j.found[i]))
 	}
-	f := j.decide(findings)
 	v.Verdict, v.Transport, v.Cause, v.Summary = f.outcome, f.transport, f.cause, f.summary
 	v.Remedy = cmp.Or(f.remedy, f.cause.Info().Remedy)
 	v.Evidence = tidy(f.quotes)
@@ -68,8 +70,15 @@ func (g *communicator) row(f finding) Communicator {
 
 // decide combines the findings on communicators with what concerns no
 // communicator: of several the worst counts, and the first of equals.
-func (j *job) decide(comms []finding) finding {
-	all := slices.Clone(comms)
+func (j *job) decide() finding {
+	var all []finding
+	for _, g := range j.comms {
+		f := j.communicator(g)
+		j.found = append(j.found, f)
+		if !g.over {
+			all = append(all, f)
+		}
+	}
 	if oneNode := func(f finding) bool { return f.cause == SingleNode }; !slices.ContainsFunc(all, not(oneNode)) {
 		all = all[:min(len(all), 1)]
 	} else { // groups within a node are normal in a job that spans nodes
@@ -79,25 +88,55 @@ func (j *job) decide(comms []finding) finding {
 	if f, ok := j.neverStarted(); ok {
 		all = append(all, f)
 	}
-	if len(all) == 0 && j.alone() {
+	switch {
+	case len(all) == 0 && j.alone():
 		return j.oneRank()
-	}
-	if len(all) == 0 {
+	case len(all) == 0:
 		return j.silence()
 	}
 	worst := slices.MaxFunc(all, func(a, b finding) int {
 		return cmp.Compare(a.outcome.severity(), b.outcome.severity())
 	})
-	if worst.outcome == Fail {
+	switch {
+	case worst.outcome == Fail:
 		return j.failed(worst, all)
-	}
-	if j.alone() {
+	case j.alone():
 		return j.oneRank()
-	}
-	if ranks := j.coverage(); worst.outcome == Pass && ranks.Seen < ranks.Expected {
-		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d ranks are in the logs", ranks.Seen, ranks.Expected))
+	case worst.outcome == Pass:
+		return j.passed(all)
 	}
 	return worst
+}
+
+// passed is the finding on a job of which every communicator is proven.
+func (j *job) passed(all []finding) finding {
+	f := all[0]
+	if len(all) > 1 {
+		f.transport = over(all)
+		f.summary = fmt.Sprintf("all %d communicators that span nodes used %s", len(all), f.transport.words())
+		if j.ranks.Expected > 0 {
+			f.summary = fmt.Sprintf("%s, %d ranks in all", f.summary, j.ranks.Expected)
+		}
+	}
+	if j.ranks.Seen < j.ranks.Expected {
+		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d ranks are in the logs", j.ranks.Seen, j.ranks.Expected))
+	}
+	if flat, ok := j.flat(f); ok {
+		return flat
+	}
+	return f
+}
+
+// over is the transport of several findings. NVLink between some machines does
+// not make a job mixed.
+func over(all []finding) Transport {
+	var seen transports
+	for _, f := range all {
+		if f.transport != TransportNone && f.transport != TransportUnknown && f.transport != TransportMNNVL {
+			seen.add(f.transport)
+		}
+	}
+	return seen.one(all[0].transport)
 }
 
 // alone tells whether the job is known to have had one rank, on a GPU: NCCL may
@@ -109,13 +148,7 @@ func (j *job) alone() bool {
 
 // failed names the transport over all communicators where they differ.
 func (j *job) failed(worst finding, all []finding) finding {
-	var seen transports
-	for _, f := range all {
-		if f.transport != TransportNone && f.transport != TransportUnknown {
-			seen.add(f.transport)
-		}
-	}
-	if len(seen) > 1 {
+	if over(all) == TransportMixed {
 		worst.transport = TransportMixed
 	}
 	return worst
@@ -143,20 +176,68 @@ func (j *job) coverage() Coverage {
 	return Coverage{Expected: expected, Seen: seen}
 }
 
-// strays judges edges that could not be given to a communicator.
+// strays judges edges that could not be given to one communicator. They can be
+// enough for a FAIL, never for a PASS.
 func (j *job) strays() []finding {
+	var incomplete []finding
 	for _, p := range j.procs {
-		for _, e := range p.netEdges() {
-			t := p.transport(e.Net)
-			if p.CommOf(e) == nil && t != TransportUnknown && !j.Expectation.Accepts(t) {
-				return []finding{j.wrong([]*process{p}, t)}
+		if len(p.Comms) == 0 && len(p.Edges) > 0 {
+			incomplete = append(incomplete, j.unknown(SubsysFiltered, "edges were seen, but no line about the communicator they belong to"))
+		}
+		for _, r := range p.runs {
+			if r.of != nil || j.isOver(r) {
+				continue
+			}
+			for _, e := range r.edges {
+				if !isNet(e) {
+					continue
+				}
+				if t := p.transport(e.Net); t != TransportUnknown && !j.Expectation.Accepts(t) {
+					return []finding{j.wrong([]*process{p}, t, 1)}
+				}
+				if len(incomplete) == 0 && !j.twoEnded(p, r, e) {
+					incomplete = append(incomplete, j.unknown(EdgesMissing, p.label()+" has an edge over a network whose other end is not in the logs"))
+				}
 			}
 		}
-		if len(p.Comms) == 0 && len(p.Edges) > 0 {
-			return []finding{j.unknown(SubsysFiltered, "edges were seen, but no line about the communicator they belong to")}
+	}
+	return incomplete[:min(len(incomplete), 1)]
+}
+
+// isOver tells whether the run can only be of communicators of earlier attempts.
+func (j *job) isOver(r *run) bool {
+	return len(r.maybe) > 0 && !slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool {
+		return !slices.ContainsFunc(j.comms, func(g *communicator) bool { return g.over && g.holds(c) })
+	})
+}
+
+func (g *communicator) holds(c *nccllog.Comm) bool {
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.Comm == c })
+}
+
+// twoEnded tells whether the other end of the edge is in one of the
+// communicators that the run may be for.
+func (j *job) twoEnded(p *process, r *run, e *nccllog.Edge) bool {
+	other := end{linkOf(e), nccllog.Send}
+	if e.Direction == nccllog.Send {
+		other.direction = nccllog.Receive
+	}
+	for _, g := range j.comms {
+		if slices.ContainsFunc(r.maybe, g.holds) && g.procs[e.Peer()] != nil && g.procs[e.Peer()].hasEnd(other) {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+func (p *process) hasEnd(e end) bool {
+	if p.ends == nil {
+		p.ends = map[end]bool{}
+		for _, o := range p.net {
+			p.ends[endOf(o)] = true
+		}
+	}
+	return p.ends[e]
 }
 
 // neverStarted finds processes whose communicator could not be made.
@@ -166,7 +247,7 @@ func (j *job) neverStarted() (finding, bool) {
 		if !ok {
 			continue
 		}
-		f := finding{outcome: Fail, transport: TransportNone, cause: r.cause, quotes: r.quotes(p)}
+		f := finding{outcome: Fail, transport: TransportNone, cause: r.cause, quotes: r.quotes(p), rule: ruleNoStart, suspect: p}
 		for _, more := range explainPlugin(p) {
 			f.quotes = append(f.quotes, more.quotes(p)...)
 		}
@@ -174,10 +255,6 @@ func (j *job) neverStarted() (finding, bool) {
 		return f, true
 	}
 	return finding{}, false
-}
-
-func (j *job) unknown(cause Cause, summary string) finding {
-	return finding{outcome: Unknown, transport: TransportUnknown, cause: cause, summary: summary}
 }
 
 // silence judges logs without communicators and without failures.
@@ -192,7 +269,7 @@ func (j *job) silence() finding {
 	switch {
 	case lines == 0 && j.GPUs == 0:
 		f := j.unknown(NoGPU, "no GPU here, so NCCL carried nothing: nothing to prove")
-		f.transport = TransportNone
+		f.transport, f.rule = TransportNone, ruleNothing
 		return f
 	case lines == 0:
 		return j.unknown(NoNCCLOutput, "the logs hold no line of NCCL")
@@ -213,28 +290,6 @@ func (j *job) silence() finding {
 // began tells whether the process printed lines of NCCL's initialisation.
 func (p *process) began() bool {
 	return p.Bootstrap.Seen() || p.Version.Seen() || len(p.Networks) > 0 || len(p.Steps) > 0
-}
-
-// warnings lists what people should know beside the verdict.
-func (j *job) warnings(f finding) []Warning {
-	var all []Warning
-	for _, p := range j.procs {
-		for _, e := range p.Events {
-			if e.Kind == nccllog.EventNetwork && f.cause != NetworkError {
-				all = append(all, Warning{
-					Cause: NetworkError, Text: fmt.Sprintf("%s reports a network error, %d times", p.label(), e.Count),
-					Evidence: []Quote{quote(p.log, e.Fact)},
-				})
-			}
-		}
-	}
-	if j.Nodes > 1 && f.cause == SingleNode {
-		all = append(all, Warning{
-			Cause: SingleNode, Text: fmt.Sprintf("the job had %d nodes, but NCCL saw one: processes of one machine count as one node", j.Nodes),
-			Evidence: []Quote{},
-		})
-	}
-	return all[:min(len(all), maxQuotes)]
 }
 
 func not[T any](is func(T) bool) func(T) bool {

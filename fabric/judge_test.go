@@ -217,7 +217,8 @@ func TestCauses(t *testing.T) {
 		{"no device, plugin 1.9", socketJob("2.27.3", loaded, "WARN NET/OFI OFI fi_getinfo() call failed: No data available", unable, ib, socket), "efa", "no-efa-device"},
 		{"no device, plugin 1.8", socketJob("2.18.3", "WARN NET/OFI Couldn't find any optimal provider", unable, ib, socket), "efa", "no-efa-device"},
 		{"no GDR", socketJob("2.27.3", loaded, "WARN NET/OFI GDR disabled on GDR-supported instance type p5.48xlarge", unable, ib, socket), "efa", "libfabric-without-cuda"},
-		{"other failure", socketJob("2.27.3", loaded, "WARN NET/OFI Couldn't open a fabric access domain. RC: -12, ERROR: Cannot allocate memory", unable, ib, socket), "efa", "plugin-init-failed"},
+		{"no memory", socketJob("2.27.3", loaded, "WARN NET/OFI Couldn't open a fabric access domain. RC: -12, ERROR: Cannot allocate memory", unable, ib, socket), "efa", "locked-memory"},
+		{"other failure", socketJob("2.27.3", loaded, "WARN NET/OFI Couldn't open a fabric access domain. RC: -22, ERROR: Invalid argument", unable, ib, socket), "efa", "plugin-init-failed"},
 		{"forced, 2.27", socketJob("2.27.3", append(efa("RDMA", 4)[:9:9], socket)...), "efa", "net-forced-socket"},
 		{"forced, 2.29", socketJob("2.29.7", loaded, socket, ib), "efa", "net-forced-socket"},
 		{"forced, said so", socketJob("2.29.7", "Comm config netName reset to NCCL_NET=Socket", loaded, socket), "efa", "net-forced-socket"},
@@ -452,7 +453,12 @@ func TestJSON(t *testing.T) {
 	}
 	want := `{"version":1,"verdict":"UNKNOWN","expectation":"any","transport":"none","cause":"no-gpu",` +
 		`"summary":"no GPU here, so NCCL carried nothing: nothing to prove","remedy":"run on machines with GPUs to prove a network",` +
-		`"ranks":{"expected":0,"seen":0},"processes":[],"communicators":[],"edges":[],"evidence":[],"warnings":[],"attempts":[],"reasoning":[]}`
+		`"ranks":{"expected":0,"seen":0},"processes":[],"communicators":[],"edges":[],"evidence":[],"warnings":[],"attempts":[],"reasoning":[` +
+		`{"kind":"given","text":"no network is demanded","evidence":[]},` +
+		`{"kind":"given","text":"the cluster says: 0 GPUs","evidence":[]},` +
+		`{"kind":"seen","text":"0 files with 0 lines, 0 of them NCCL's, from 0 processes","evidence":[]},` +
+		`{"kind":"concluded","text":"UNKNOWN: no edge between nodes, so nothing is proven of the network","evidence":[]},` +
+		`{"kind":"concluded","text":"UNKNOWN: no GPU here, so NCCL carried nothing: nothing to prove","evidence":[]}]}`
 	if diff := cmp.Diff(want, string(b)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -11,6 +11,24 @@ import (
 // process is one process of the job, seen through the file that says most of it.
 type process struct {
 	*nccllog.Process
+	log   LogFile
+	views []view // in all files
+	// place is equal for processes that NCCL takes to be on one host, and empty
+	// where not known.
+	place string
+	net   []*nccllog.Edge // the edges over a network
+	ends  map[end]bool    // theirs, made when needed
+
+	// What attribute finds out.
+	runs    []*run
+	owned   map[*nccllog.Comm][]*nccllog.Edge
+	kinds   map[*nccllog.Comm][]string
+	counted []*nccllog.Comm // their edges are known by counting only
+}
+
+// view is a process as one file shows it.
+type view struct {
+	*nccllog.Process
 	log LogFile
 }
 
@@ -25,7 +43,7 @@ func collect(logs []LogFile) []*process {
 	named := map[id][]int{} // where in all
 	for _, log := range logs {
 		for _, p := range log.Processes {
-			next := &process{Process: p, log: log}
+			next := &process{Process: p, log: log, views: []view{{p, log}}}
 			key := id{p.Host, p.PID}
 			at := slices.IndexFunc(named[key], func(i int) bool { return all[i].same(next) })
 			if at < 0 {
@@ -33,12 +51,31 @@ func collect(logs []LogFile) []*process {
 				all = append(all, next)
 				continue
 			}
-			if i := named[key][at]; next.better(all[i]) {
+			i := named[key][at]
+			views := append(all[i].views, next.views...)
+			if next.better(all[i]) {
 				all[i] = next
 			}
+			all[i].views = views
 		}
 	}
+	for _, p := range all {
+		p.place = place(p.Process)
+		p.net = slices.DeleteFunc(slices.Clone(p.Edges), not(isNet))
+	}
 	return all
+}
+
+// place: NCCL tells hosts apart by their name and boot, or by NCCL_HOSTID. Names
+// repeat where containers choose them, so the address has to be equal too.
+func place(p *nccllog.Process) string {
+	if id, ok := p.Setting("NCCL_HOSTID"); ok {
+		return "id " + id.Value
+	}
+	if p.Host == "" || p.Bootstrap.Address == "" {
+		return ""
+	}
+	return p.Host + " " + p.Bootstrap.Address
 }
 
 // same tells whether two views of equal host and pid show one process. Host
@@ -137,22 +174,15 @@ func providers() []string {
 	return []string{"efa", "tcp", "sockets", "udp", "verbs", "psm2", "psm3", "opx", "cxi", "gni", "shm"}
 }
 
-// netEdges are the edges over a network.
-func (p *process) netEdges() []*nccllog.Edge {
-	var edges []*nccllog.Edge
-	for _, e := range p.Edges {
-		if e.Transport == nccllog.NET {
-			edges = append(edges, e)
-		}
-	}
-	return edges
-}
-
 // used is the transport of the process's edges over a network.
 func (p *process) used() Transport {
 	var seen transports
-	for _, e := range p.netEdges() {
-		seen.add(p.transport(e.Net))
+	last := ""
+	for _, e := range p.net {
+		if e.Net != last {
+			last = e.Net
+			seen.add(p.transport(e.Net))
+		}
 	}
 	return seen.one(TransportNone)
 }
@@ -235,7 +265,7 @@ func (p *process) row(expect Expectation) Process {
 		row.Provider, row.NICs = p.Providers[n-1].Name, p.Providers[n-1].NICs
 	}
 	devices := map[int]bool{}
-	for _, e := range p.netEdges() {
+	for _, e := range p.net {
 		row.NetEdges++
 		devices[e.Device] = true
 		if e.GDR {

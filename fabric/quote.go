@@ -28,7 +28,7 @@ func netQuotes(p *process, t Transport) []Quote {
 			quotes = append(quotes, quote(p.log, n.Fact))
 		}
 	}
-	for _, e := range p.netEdges() {
+	for _, e := range p.net {
 		if p.transport(e.Net) == t && e.Text != "" {
 			return append(quotes, quote(p.log, e.Fact))
 		}

@@ -37,9 +37,12 @@ type Transport string
 // The transports. Two kinds have open ends: libfabric-<provider> for the OFI
 // plugin over another provider than EFA, and net-<name> for plugins of others.
 const (
-	TransportEFA     Transport = "efa"
-	TransportIB      Transport = "ib"
-	TransportSocket  Transport = "socket"
+	TransportEFA    Transport = "efa"
+	TransportIB     Transport = "ib"
+	TransportSocket Transport = "socket"
+	// TransportMNNVL is NVLink between machines, as GB200 NVL72 has it: no network
+	// is used then.
+	TransportMNNVL   Transport = "mnnvl"
 	TransportMixed   Transport = "mixed"
 	TransportNone    Transport = "none"
 	TransportUnknown Transport = "unknown"
@@ -58,6 +61,12 @@ func (t Transport) words() string {
 		return "InfiniBand or RoCE"
 	case TransportSocket:
 		return "TCP sockets"
+	case TransportMNNVL:
+		return "NVLink between machines"
+	case TransportUnknown:
+		return "a network that is not known"
+	case TransportMixed:
+		return "several networks"
 	}
 	if provider, ok := strings.CutPrefix(string(t), "libfabric-"); ok {
 		return "libfabric's " + provider + " provider"
@@ -204,7 +213,9 @@ const (
 )
 
 // EdgeCount counts the distinct edges of one kind, each once however many ends
-// of it were seen. Transport is a network for edges over one, otherwise p2p or shm.
+// of it were seen. Transport is a network for edges over one, otherwise mnnvl
+// (between hosts), p2p or shm. Edges that could be of several communicators are
+// left out.
 type EdgeCount struct {
 	Transport Transport `json:"transport"`
 	Scope     Scope     `json:"scope"`

@@ -1,0 +1,297 @@
+package fabric
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainyard/trainyard/nccllog"
+)
+
+// run is what a process connected in one go, for one communicator. A channel
+// line does not name the communicator, so it has to be found out whose it is.
+type run struct {
+	edges []*nccllog.Edge
+	kinds []string        // what it completed: rings, trees, ...
+	maybe []*nccllog.Comm // whose it can be; one where that is clear
+	of    *nccllog.Comm   // whose it is, by elimination
+	first int64
+}
+
+// attribute finds the communicator of every run: the one whose ranks, nodes,
+// channels and lifetime fit. A communicator connects an edge once, and each of
+// its algorithms once, so a run whose owner is clear rules that owner out for
+// others like it.
+func (p *process) attribute(peers func(*nccllog.Comm, int) *process) {
+	p.runs = p.gather()
+	for _, r := range p.runs {
+		r.maybe = p.fitting(r, peers)
+	}
+	p.eliminate()
+	p.owned = map[*nccllog.Comm][]*nccllog.Edge{}
+	p.kinds = map[*nccllog.Comm][]string{}
+	for _, r := range p.runs {
+		if len(r.maybe) == 1 {
+			r.of = r.maybe[0]
+			p.owned[r.of] = append(p.owned[r.of], r.edges...)
+			p.kinds[r.of] = append(p.kinds[r.of], r.kinds...)
+		}
+	}
+	p.direct()
+	p.byCounting()
+}
+
+// gather sorts the edges into runs.
+func (p *process) gather() []*run {
+	var runs []*run
+	bySetup := map[int]*run{}
+	for _, e := range p.Edges {
+		r := bySetup[e.Setup]
+		if r == nil || e.Setup == 0 {
+			r = &run{first: e.Line}
+			runs = append(runs, r)
+			bySetup[e.Setup] = r
+		}
+		r.edges = append(r.edges, e)
+	}
+	for _, done := range p.Connected {
+		if r := bySetup[done.Setup]; r != nil && done.Setup != 0 {
+			r.kinds = append(r.kinds, done.Kind)
+		}
+	}
+	return runs
+}
+
+// direct takes what the lines say of a communicator without a run.
+func (p *process) direct() {
+	for _, done := range p.Connected {
+		for _, c := range p.Comms {
+			if done.Comm != 0 && done.Comm == c.Ptr && alive(c, done.Line) || done.Comm == 0 && len(p.Comms) == 1 {
+				p.kinds[c] = append(p.kinds[c], done.Kind)
+			}
+		}
+	}
+}
+
+// fitting returns the communicators that the run can be for. Where the finer
+// evidence rules out all, it is not to be trusted, and the coarse decides.
+func (p *process) fitting(r *run, peers func(*nccllog.Comm, int) *process) []*nccllog.Comm {
+	var coarse, fine []*nccllog.Comm
+	for _, c := range p.Comms {
+		if c.NRanks < 2 || !alive(c, r.first) || !r.ranksFit(c) {
+			continue
+		}
+		coarse = append(coarse, c)
+	}
+	if len(coarse) < 2 {
+		return coarse
+	}
+	for _, c := range coarse {
+		if r.channelsFit(c) && r.nodesFit(c, p.forcedNet()) && p.placesFit(r, c, peers) {
+			fine = append(fine, c)
+		}
+	}
+	if len(fine) == 0 {
+		return coarse
+	}
+	return fine
+}
+
+// alive tells whether the communicator was there when the line was printed.
+// Those without any line of their initialisation may always have been.
+func alive(c *nccllog.Comm, line int64) bool {
+	if c.Done.Seen() && c.Done.Line < line {
+		return false
+	}
+	return opened(c) <= line
+}
+
+// opened is the first line of a communicator that was seen.
+func opened(c *nccllog.Comm) int64 {
+	first := int64(0)
+	for _, f := range [...]nccllog.Fact{c.Started, c.Sized, c.Completed} {
+		if f.Seen() && (first == 0 || f.Line < first) {
+			first = f.Line
+		}
+	}
+	if !c.Started.Seen() && !c.Sized.Seen() {
+		return 0 // NCCL before 2.18 names it when all is connected
+	}
+	return first
+}
+
+func (r *run) ranksFit(c *nccllog.Comm) bool {
+	for _, e := range r.edges {
+		if e.Comm != 0 && e.Comm != c.Ptr || e.Own() != c.Rank || e.Peer() >= c.NRanks {
+			return false
+		}
+	}
+	return true
+}
+
+// channelsFit: point-to-point calls have channels of their own number.
+func (r *run) channelsFit(c *nccllog.Comm) bool {
+	limit := max(c.Channels, c.NVLSChannels)
+	return limit == 0 || !slices.ContainsFunc(r.edges, func(e *nccllog.Edge) bool {
+		return e.Conn == 0 && e.Channel >= limit
+	})
+}
+
+// nodesFit: within a node nothing crosses a network, unless the faster ways
+// are switched off; a rank that is alone on its node has nobody there.
+func (r *run) nodesFit(c *nccllog.Comm, forced bool) bool {
+	for _, e := range r.edges {
+		net := e.Transport == nccllog.NET
+		if net && c.NNodes == 1 && !forced || !net && c.LocalRanks == 1 && !isMNNVL(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// forcedNet: NCCL was told not to use the ways within a node.
+func (p *process) forcedNet() bool {
+	for _, name := range [...]string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_P2P_LEVEL"} {
+		if _, ok := p.Setting(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// placesFit: GPUs of different hosts share no memory, and those of one host
+// need no network.
+func (p *process) placesFit(r *run, c *nccllog.Comm, peers func(*nccllog.Comm, int) *process) bool {
+	for _, e := range r.edges {
+		o := peers(c, e.Peer())
+		if o == nil || o.place == "" || p.place == "" || isMNNVL(e) {
+			continue
+		}
+		net := e.Transport == nccllog.NET
+		if !net && o.place != p.place || net && o.place == p.place && !p.forcedNet() {
+			return false
+		}
+	}
+	return true
+}
+
+func isMNNVL(e *nccllog.Edge) bool {
+	return e.Transport == nccllog.P2P && strings.HasPrefix(e.Net, "MNNVL")
+}
+
+// end is an edge seen from one end.
+type end struct {
+	link
+	direction nccllog.Direction
+}
+
+func endOf(e *nccllog.Edge) end { return end{linkOf(e), e.Direction} }
+
+// eliminate rules out, as long as that leads on, communicators that have
+// already what a run connects.
+func (p *process) eliminate() {
+	open := slices.ContainsFunc(p.runs, func(r *run) bool { return len(r.maybe) > 1 })
+	for known := map[*run]bool{}; open; {
+		open = false
+		for _, r := range p.runs {
+			if len(r.maybe) != 1 || known[r] {
+				continue
+			}
+			known[r], open = true, true
+			for _, o := range p.runs {
+				if len(o.maybe) > 1 && o.like(r) {
+					o.maybe = slices.DeleteFunc(slices.Clone(o.maybe), func(c *nccllog.Comm) bool { return c == r.maybe[0] })
+				}
+			}
+		}
+	}
+}
+
+// like tells whether two runs cannot be for one communicator.
+func (r *run) like(o *run) bool {
+	if slices.ContainsFunc(r.kinds, func(kind string) bool { return slices.Contains(o.kinds, kind) }) {
+		return true
+	}
+	mine := map[end]bool{}
+	for _, e := range r.edges {
+		mine[endOf(e)] = true
+	}
+	return slices.ContainsFunc(o.edges, func(e *nccllog.Edge) bool { return mine[endOf(e)] })
+}
+
+// byCounting proves for a group of communicators what cannot be proven for
+// each: where an edge was connected as often as the group has communicators,
+// every one of them has it.
+func (p *process) byCounting() {
+	for _, group := range p.ambiguous() {
+		times := map[end][]*nccllog.Edge{}
+		finished := map[string]int{}
+		for _, r := range group.runs {
+			seen := map[end]bool{}
+			for _, e := range r.edges {
+				if !seen[endOf(e)] {
+					seen[endOf(e)] = true
+					times[endOf(e)] = append(times[endOf(e)], e)
+				}
+			}
+			for _, kind := range slices.Compact(slices.Sorted(slices.Values(r.kinds))) {
+				finished[kind]++
+			}
+		}
+		for _, c := range group.comms {
+			p.counted = append(p.counted, c)
+			for _, r := range group.runs {
+				for _, e := range r.edges {
+					if all := times[endOf(e)]; len(all) == len(group.comms) && all[0] == e && sameWay(p, all) {
+						p.owned[c] = append(p.owned[c], e)
+					}
+				}
+			}
+			for kind, n := range finished {
+				if n == len(group.comms) {
+					p.kinds[c] = append(p.kinds[c], kind)
+				}
+			}
+		}
+	}
+}
+
+// sameWay tells whether the edges all use one transport.
+func sameWay(p *process, edges []*nccllog.Edge) bool {
+	for _, e := range edges {
+		if e.Transport != edges[0].Transport || e.Net != edges[0].Net {
+			return false
+		}
+	}
+	return true
+}
+
+// cluster is a set of runs and the communicators among which they are.
+type cluster struct {
+	runs  []*run
+	comms []*nccllog.Comm
+}
+
+func (p *process) ambiguous() []*cluster {
+	var all []*cluster
+	for _, r := range p.runs {
+		if len(r.maybe) < 2 {
+			continue
+		}
+		merged := &cluster{runs: []*run{r}, comms: slices.Clone(r.maybe)}
+		rest := all[:0:0]
+		for _, c := range all {
+			if !slices.ContainsFunc(c.comms, func(o *nccllog.Comm) bool { return slices.Contains(merged.comms, o) }) {
+				rest = append(rest, c)
+				continue
+			}
+			merged.runs = append(c.runs, merged.runs...)
+			for _, o := range c.comms {
+				if !slices.Contains(merged.comms, o) {
+					merged.comms = append(merged.comms, o)
+				}
+			}
+		}
+		all = append(rest, merged)
+	}
+	return all
+}
