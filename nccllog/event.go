@@ -1,7 +1,5 @@
 package nccllog
 
-import "bytes"
-
 // event takes warnings, and the errors that NCCL prints at INFO. A job that
 // hangs can print millions of equal ones.
 func (ps *process) event(r record) {
@@ -78,19 +76,19 @@ func (ps *process) eventKind(r record) EventKind {
 	return ""
 }
 
-// socketKind takes what the functions of a socket print.
+// socketKind takes what the functions of a socket print, "socketStartConnect: ..."
+// or, since 2.27, "socketPollConnect to 10.0.0.1<7> failed with ...".
 func (ps *process) socketKind(m []byte) EventKind {
-	name, rest, ok := bytes.Cut(m, []byte{':'})
 	switch {
-	case !ok || !contains(name, "ocket"):
+	case !contains(firstWord(m), "ocket"):
 		return ""
-	case hasPrefix(name, "socketFinalize"): // the hand-shake
+	case hasPrefix(m, "socketFinalize"): // the hand-shake
 		return EventForeignPeer
-	case contains(rest, "Connection closed by remote peer"), contains(rest, "Call to recv"), contains(rest, "Call to send"):
+	case contains(m, "Connection closed by remote peer"), contains(m, "Call to recv"), contains(m, "Call to send"):
 		return EventNetwork
-	case contains(rest, ", retrying"):
+	case contains(m, ", retrying"):
 		return EventRetry
-	case contains(rest, "exceeded"), contains(rest, "failed"), contains(name, "failed"):
+	case contains(m, "exceeded"), contains(m, " failed "):
 		return ps.unreached()
 	}
 	return ""

@@ -11,6 +11,9 @@ type Log struct {
 	// Banner is the version line without a prefix that NCCL prints where its
 	// debug level is VERSION or WARN; Line is 0 where there was none.
 	Banner Version
+	// Version is NCCL's version as other programs tell it, PyTorch in its errors
+	// and nccl-tests; Line is 0 where none does.
+	Version Version
 	// Processes are in the order of their first line.
 	Processes []*Process
 	// Errors are what the programs around NCCL say of it, each distinct one

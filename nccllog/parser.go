@@ -30,6 +30,7 @@ type Parser struct {
 	log   Log
 	procs map[procKey]*process
 	last  *process
+	aside aside
 
 	// held is the beginning of a line whose end has not arrived, at most
 	// MaxLine+1 bytes of it; open tells that there is one, even of no bytes kept.

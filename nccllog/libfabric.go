@@ -1,0 +1,41 @@
+package nccllog
+
+import "bytes"
+
+// libfabricLine takes libfabric's own warnings, which do not go through NCCL:
+//
+//	libfabric:17773:1732779731::efa:mr:efa_mr_reg():210<warn> Failed to register ...
+//
+// and the block that its fork handler prints before it aborts. The warning that
+// shared memory was switched off is printed in every run.
+// Source: libfabric src/log.c, prov/efa/src/efa_fork_support.c.
+func (p *Parser) libfabricLine(b []byte) bool {
+	switch {
+	case contains(b, "security group on either this instance or the peer instance"): // the OFI plugin's
+		p.noteShape(EventNetwork, b)
+		return true
+	case hasPrefix(b, "A process has executed an operation involving a call"):
+		p.noteShape(EventLibfabric, b)
+		return true
+	}
+	at := bytes.Index(b, []byte("libfabric:"))
+	if at < 0 {
+		return false
+	}
+	b = b[at:]
+	_, text, ok := bytes.Cut(b, []byte("<warn> "))
+	if !ok {
+		return true
+	}
+	if !hasPrefix(text, "FI_OPT_SHARED_MEMORY_PERMITTED set to") {
+		p.noteText(EventLibfabric, b, text)
+	}
+	return true
+}
+
+// noteText counts lines whose text is equal but for numbers, whatever stands
+// before it.
+func (p *Parser) noteText(kind EventKind, line, text []byte) {
+	var key [80]byte
+	p.note(kind, shapeOf(key[:0], kind, text), line)
+}
