@@ -2,85 +2,272 @@ package nccllog
 
 import "bytes"
 
-// line takes one physical line. Its parts between carriage returns are read as
-// lines of their own: progress bars overwrite themselves with them.
-func (p *Parser) line(b []byte) {
-	long := len(b) > MaxLine
-	if long {
-		b = b[:MaxLine]
-	}
-	if !bytes.Contains(b, needle) {
-		return
-	}
-	if long {
-		p.count(&p.log.Cut, b)
-	}
-	if bytes.IndexByte(b, '\r') < 0 {
-		p.part(b)
-		return
-	}
+// follow says that lines matter because of a line before them.
+type follow struct {
+	// after is how many lines are left after an error that goes on in the next
+	// lines, table how many at most belong to a table of nccl-tests.
+	after, table int
+}
+
+const (
+	afterError = 12
+	tableLines = 10_000
+)
+
+func (f *follow) on() bool { return f.after > 0 || f.table > 0 }
+
+// lines takes a text, which is several lines where it was a string, each of
+// which may consist of parts between carriage returns: progress bars overwrite
+// themselves with them.
+func (p *Parser) lines(b []byte, depth int) {
 	for len(b) > 0 {
-		part, rest, _ := bytes.Cut(b, []byte{'\r'})
-		if bytes.Contains(part, needle) {
-			p.part(part)
-		}
-		b = rest
+		end := indexEnd(b)
+		p.part(b[:end], depth)
+		b = b[min(end+1, len(b)):]
 	}
 }
 
-// part takes a line without carriage returns and hands on its records: one, or
-// several where the output of processes ran together.
-func (p *Parser) part(b []byte) {
-	b = p.plain(b)
+// indexEnd returns the place of the first line end, of any kind.
+func indexEnd(b []byte) int {
+	if end := bytes.IndexByte(b, '\n'); end >= 0 {
+		b = b[:end]
+	}
+	if end := bytes.IndexByte(b, '\r'); end >= 0 {
+		return end
+	}
+	return len(b)
+}
+
+// part takes a text without line ends. Where a JSON string holds what matters,
+// the string is read as a text of its own.
+func (p *Parser) part(b []byte, depth int) {
+	if needleIn(b) < 0 && !p.follow.on() {
+		return
+	}
+	b = p.plain(b, depth)
+	if depth == maxDepth {
+		p.records(p.entities(b, depth))
+		return
+	}
+	if depth == 0 && hasPrefix(b, "{") {
+		p.findPod(b)
+	}
+	at := needleIn(b)
+	q, ok := stringOf(b)
+	if at >= 0 {
+		q, ok = stringAround(b, at)
+	}
+	if !ok {
+		p.records(p.entities(b, depth))
+		return
+	}
+	for ok {
+		p.scratch.text[depth] = appendUnescaped(p.scratch.text[depth][:0], b[q.start:q.end])
+		p.lines(p.scratch.text[depth], depth+1)
+		b = b[q.end:]
+		if at = needleIn(b); at < 0 {
+			return
+		}
+		q, ok = stringAround(b, at)
+	}
+}
+
+// plain removes terminal escape sequences and NUL bytes.
+func (p *Parser) plain(b []byte, depth int) []byte {
+	if bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, 0) < 0 {
+		return b
+	}
+	out := p.scratch.plain[depth][:0]
+	for from, i := 0, 0; ; {
+		if i == len(b) {
+			p.scratch.plain[depth] = append(out, b[from:]...)
+			return p.scratch.plain[depth]
+		}
+		switch b[i] {
+		case 0:
+			out = append(out, b[from:i]...)
+			from = i + 1
+		case 0x1b:
+			out = append(out, b[from:i]...)
+			i = skipEscape(b, i)
+			from = i + 1
+		}
+		i++
+	}
+}
+
+// skipEscape returns the index of the last byte of the sequence at i: CSI up to
+// its final byte, and two bytes for any other.
+func skipEscape(b []byte, i int) int {
+	if i+1 >= len(b) || b[i+1] != '[' {
+		return min(i+1, len(b)-1)
+	}
+	for i += 2; i < len(b); i++ {
+		if b[i] >= 0x40 && b[i] <= 0x7e {
+			return i
+		}
+	}
+	return len(b) - 1
+}
+
+// htmlEntities are those that stand for characters of NCCL's lines.
+var htmlEntities = [...]struct {
+	name string
+	char byte
+}{
+	{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&#39;", '\''},
+}
+
+// entities replaces HTML entities and the escapes of JSON, which exports leave
+// in plain text: -&gt; and -\u003e are arrows.
+func (p *Parser) entities(b []byte, depth int) []byte {
+	if bytes.IndexByte(b, '&') < 0 && bytes.IndexByte(b, '\\') < 0 {
+		return b
+	}
+	out := p.scratch.text[depth][:0]
+	for len(b) > 0 {
+		n := 1
+		switch b[0] {
+		case '&':
+			out, n = appendEntity(out, b)
+		case '\\':
+			out, n = appendASCII(out, b)
+		default:
+			out = append(out, b[0])
+		}
+		b = b[n:]
+	}
+	p.scratch.text[depth] = out
+	return out
+}
+
+func appendEntity(dst, b []byte) ([]byte, int) {
+	for _, e := range htmlEntities {
+		if hasPrefix(b, e.name) {
+			return append(dst, e.char), len(e.name)
+		}
+	}
+	return append(dst, b[0]), 1
+}
+
+func appendASCII(dst, b []byte) ([]byte, int) {
+	if c, ok := unicodeEscape(b); ok && c >= ' ' && c < 0x7f {
+		return append(dst, byte(c)), 6
+	}
+	return append(dst, b[0]), 1
+}
+
+// records hands on the records of a line: one, or several where the output of
+// processes ran together.
+func (p *Parser) records(b []byte) {
 	b, repeated := cutRepeated(b)
 	from, level := marker(b)
 	if from < 0 {
-		p.banner(b)
-		p.plainLine(b)
+		p.unmarked(b)
 		return
 	}
 	if repeated {
 		p.count(&p.log.Repeated, b)
 	}
-	for from >= 0 {
+	for {
 		msg := b[from+markerLen:]
 		next, nextLevel := marker(msg)
-		end := len(msg)
-		if next >= 0 {
-			end = next
-			if pre, ok := parsePrefix(msg[:next]); ok {
-				end = pre.start
-			}
-		}
-		p.record(b[:from], level, bytes.TrimSpace(msg[:end]))
-		b, from, level = msg[end:], next-end, nextLevel
 		if next < 0 {
+			p.record(b[:from], level, bytes.TrimSpace(msg))
+			return
+		}
+		end := p.boundary(b[:from], msg[:next])
+		if isGlued(msg[:end]) {
+			p.torn(b[:from], msg[:end], msg[end:])
+		} else {
+			p.record(b[:from], level, bytes.TrimSpace(msg[:end]))
+		}
+		b, from, level = msg[end:], next-end, nextLevel
+	}
+}
+
+// boundary returns where the next record begins in what lies between two
+// markers: at its wrappers, which stand before its host.
+func (p *Parser) boundary(left, between []byte) int {
+	pre, ok := parsePrefix(between)
+	if !ok {
+		return deviceStart(between)
+	}
+	// The first record may end without a blank before the host of the next.
+	if mine, ok := parsePrefix(left); ok && mine.pid == pre.pid && bytes.HasSuffix(pre.host, mine.host) {
+		return wrapperStart(between[:pre.start+len(pre.host)-len(mine.host)])
+	}
+	if pre.start > 0 && between[pre.start-1] != ' ' {
+		pre.start += p.knownHost(pre)
+	}
+	return wrapperStart(between[:pre.start])
+}
+
+// knownHost returns how many bytes before the host of a known process are not
+// of its name.
+func (p *Parser) knownHost(pre prefix) int {
+	for i := range pre.host {
+		if p.procs[procKey{string(pre.host[i:]), pre.pid}] != nil {
+			return i
+		}
+	}
+	return 0
+}
+
+// isGlued tells whether a message runs into the next record, so that its end
+// may be missing.
+func isGlued(msg []byte) bool {
+	return len(msg) > 0 && msg[len(msg)-1] != ' ' && msg[len(msg)-1] != '\t'
+}
+
+// torn takes a record that another one cut off. Consoles print a message twice
+// without a blank between: then nothing is lost.
+func (p *Parser) torn(left, msg, rest []byte) {
+	if from, _ := marker(rest); from >= 0 && bytes.HasPrefix(rest[from+markerLen:], msg) {
+		mine, ok := parsePrefix(left)
+		next, also := parsePrefix(rest[:from])
+		if ok && also && mine.same(next) {
 			return
 		}
 	}
+	p.count(&p.log.Unparsed, msg)
 }
 
 // record takes one message of one process.
 func (p *Parser) record(left []byte, level level, msg []byte) {
+	if level == other {
+		return
+	}
 	ps, tid := p.process(left)
-	switch level {
-	case info:
-		p.log.Info++
-	case warn:
-		p.log.Warn++
+	p.countLevel(ps, level)
+	switch {
+	case ps == nil || len(msg) == 0:
+	case isHead(msg, "Channel ") || isHead(msg, "Ring "):
+		p.count(&p.log.Unparsed, msg)
 	default:
-		return
+		p.message(ps, record{line: p.log.Lines, level: level, msg: msg, thread: ps.thread(tid)})
 	}
-	if ps == nil || len(msg) == 0 {
-		return
+}
+
+// countLevel counts a record; its process may have been left out.
+func (p *Parser) countLevel(ps *process, level level) {
+	all, own := &p.log.Info, new(int64)
+	if level == warn {
+		all = &p.log.Warn
 	}
-	r := record{line: p.log.Lines, level: level, msg: msg, thread: ps.thread(tid)}
-	if level == info {
-		ps.Info++
-	} else {
-		ps.Warn++
+	if ps != nil {
+		own = &ps.Info
+		if level == warn {
+			own = &ps.Warn
+		}
 	}
-	p.message(ps, r)
+	*all++
+	*own++
+}
+
+// isHead tells whether a message is the head of a word, and nothing else.
+func isHead(msg []byte, word string) bool {
+	return len(msg) < len(word) && string(msg) == word[:len(msg)]
 }
 
 // record is one message and where it stands.
@@ -106,40 +293,6 @@ func (p *Parser) count(t *Tally, line []byte) {
 	t.Count++
 }
 
-// plain removes terminal escape sequences and NUL bytes. The result is valid
-// until the next call.
-func (p *Parser) plain(b []byte) []byte {
-	if bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, 0) < 0 {
-		return b
-	}
-	out := p.scratch[:0]
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case 0:
-		case 0x1b:
-			i = skipEscape(b, i)
-		default:
-			out = append(out, b[i])
-		}
-	}
-	p.scratch = out
-	return out
-}
-
-// skipEscape returns the index of the last byte of the sequence at i: CSI up to
-// its final byte, and two bytes for any other.
-func skipEscape(b []byte, i int) int {
-	if i+1 >= len(b) || b[i+1] != '[' {
-		return min(i+1, len(b)-1)
-	}
-	for i += 2; i < len(b); i++ {
-		if b[i] >= 0x40 && b[i] <= 0x7e {
-			return i
-		}
-	}
-	return len(b) - 1
-}
-
 // cutRepeated removes Ray's note that a line stands for several.
 func cutRepeated(b []byte) ([]byte, bool) {
 	at := bytes.Index(b, []byte("[repeated "))
@@ -153,9 +306,65 @@ func cutRepeated(b []byte) ([]byte, bool) {
 	return bytes.TrimRight(b[:at], " "), true
 }
 
+// unmarked takes a line that is not NCCL's own.
+func (p *Parser) unmarked(b []byte) {
+	if needleIn(b) < 0 && !p.follow.on() {
+		return
+	}
+	b, _ = peel(b)
+	p.banner(b)
+	p.lostMarker(b)
+	switch {
+	case p.follow.begins(b), p.follow.after > 0:
+		p.plainLine(b)
+	case p.follow.table > 0 && isTable(b):
+		p.plainLine(b)
+	case needleIn(b) >= 0:
+		p.plainLine(b)
+	}
+	p.follow.after = max(0, p.follow.after-1)
+	p.follow.table = max(0, p.follow.table-1)
+	if contains(b, "Avg bus bandwidth") {
+		p.follow.table = 0
+	}
+}
+
+// begins tells whether a line goes on in the next ones.
+func (f *follow) begins(b []byte) bool {
+	switch {
+	case contains(b, "NCCL error"), contains(b, "Last error"):
+		f.after = afterError
+	case contains(b, "nThread ") && contains(b, "Gpus "):
+		f.table = tableLines
+	default:
+		return false
+	}
+	return true
+}
+
+// isTable tells whether a line may belong to a table of nccl-tests.
+func isTable(b []byte) bool {
+	b = bytes.TrimLeft(b, " ")
+	return len(b) > 0 && (b[0] == '#' || isDigit(b[0]))
+}
+
+// lostMarker counts a record whose line ends within its marker.
+func (p *Parser) lostMarker(b []byte) {
+	at := bytes.LastIndex(b, []byte("NCCL"))
+	if at < 0 {
+		return
+	}
+	end := string(b[at:])
+	if len(end) >= markerLen || !hasPrefix([]byte("NCCL INFO "), end) && !hasPrefix([]byte("NCCL WARN "), end) {
+		return
+	}
+	if _, ok := parsePrefix(b[:at]); ok {
+		p.count(&p.log.Unparsed, b)
+	}
+}
+
 // banner takes the version line that has no prefix.
 func (p *Parser) banner(b []byte) {
-	_, b = cutRay(b)
 	v, ok := parseVersion(bytes.TrimSpace(b))
 	if ok && !p.log.Banner.Seen() {
 		v.Fact = Fact{Line: p.log.Lines, Text: shorten(b)}

@@ -2,11 +2,13 @@ package nccllog
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
 const (
-	// MaxLine is the number of bytes of a line that are looked at.
+	// MaxLine is the number of bytes of a line that are looked at. Carriage
+	// returns and NUL bytes begin the count anew.
 	MaxLine = 64 << 10
 	// MaxText is the number of bytes of a line that are kept for quoting.
 	MaxText = 400
@@ -14,30 +16,35 @@ const (
 	maxProcesses = 1 << 16
 	maxEdges     = 1 << 16 // a process
 	maxFacts     = 256     // a process and list
+
+	// blockSize is how much is searched at a time: it stays in the processor's
+	// cache from one search to the next.
+	blockSize = 64 << 10
 )
 
 var (
 	_ io.WriteCloser = (*Parser)(nil)
 
-	// needle is in every line that can matter; what lies between is skipped
-	// without looking at lines.
-	needle = []byte("NCCL")
+	errClosed = errors.New("writing to a parser that is closed")
 )
 
 // Parser turns the bytes of one log into a [Log]. Its methods are not safe for
 // use by several goroutines at once.
 type Parser struct {
-	log   Log
-	procs map[procKey]*process
-	last  *process
-	aside aside
+	log    Log
+	closed bool
 
-	// held is the beginning of a line whose end has not arrived, at most
-	// MaxLine+1 bytes of it; open tells that there is one, even of no bytes kept.
-	held []byte
-	open bool
-	// scratch takes lines without their escape sequences.
-	scratch []byte
+	decoder decoder
+	finder  finder
+	line    pending
+	scratch scratch
+	joins   joins
+	follow  follow
+	pod     []byte // where JSON around the line names it
+
+	procs map[procKey]*process
+	last  lastOrigin
+	aside aside
 }
 
 // NewParser returns a Parser for the file called source.
@@ -50,65 +57,122 @@ func NewParser(source string) *Parser {
 // next Write.
 func (p *Parser) Log() *Log { return &p.log }
 
-// Write takes the next bytes of the log. It never fails.
+// Write takes the next bytes of the log. It fails after Close only.
 func (p *Parser) Write(b []byte) (int, error) {
+	if p.closed {
+		return 0, errClosed
+	}
 	n := len(b)
 	p.log.Bytes += int64(n)
-	if p.open {
-		end := bytes.IndexByte(b, '\n')
-		if end < 0 {
-			p.hold(b)
-			return n, nil
+	for len(b) > 0 {
+		size := len(b)
+		if p.decoder.enc != utf8Text { // what is decoded takes memory
+			size = min(size, blockSize)
 		}
-		p.hold(b[:end])
-		p.flush()
-		b = b[end+1:]
+		p.text(p.decoder.decode(b[:size], false))
+		b = b[size:]
 	}
-	if end := bytes.LastIndexByte(b, '\n'); end >= 0 {
-		p.lines(b[:end+1])
-		b = b[end+1:]
-	}
-	p.hold(b)
 	return n, nil
 }
 
-// Close takes the last line, which may lack its end. It never fails.
+// Close takes the last line, which may lack its end, and lets go of all memory
+// that the [Log] does not need. It never fails.
 func (p *Parser) Close() error {
-	if p.open {
-		p.flush()
+	if p.closed {
+		return nil
 	}
+	p.text(p.decoder.decode(nil, true))
+	if p.line.open {
+		p.endLine()
+	}
+	p.joinAll()
+	*p = Parser{log: p.log, closed: true}
 	return nil
 }
 
-// hold keeps the beginning of a line, one byte more than is looked at, so that
-// a line that is too long is known as such.
-func (p *Parser) hold(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	p.open = true
-	p.held = append(p.held, b[:min(len(b), MaxLine+1-len(p.held))]...)
-}
-
-func (p *Parser) flush() {
-	p.log.Lines++
-	p.line(p.held)
-	p.held, p.open = p.held[:0], false
-}
-
-// lines takes whole lines. It jumps from one needle to the next, so that text
-// without NCCL lines costs two passes over memory and nothing a line.
-func (p *Parser) lines(b []byte) {
-	for len(b) > 0 {
-		at := bytes.Index(b, needle)
-		if at < 0 {
-			p.log.Lines += int64(bytes.Count(b, []byte{'\n'}))
+// text takes the next bytes as UTF-8.
+func (p *Parser) text(b []byte) {
+	if p.line.open {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			p.hold(b)
 			return
 		}
-		start := bytes.LastIndexByte(b[:at], '\n') + 1
-		end := at + bytes.IndexByte(b[at:], '\n')
-		p.log.Lines += int64(bytes.Count(b[:start], []byte{'\n'})) + 1
-		p.line(b[start:end])
+		p.hold(b[:end])
+		p.endLine()
 		b = b[end+1:]
 	}
+	for {
+		n := blockEnd(b)
+		if n == 0 {
+			break
+		}
+		p.block(b[:n])
+		b = b[n:]
+	}
+	p.hold(b)
+}
+
+// blockEnd returns the length of the next block, which ends with a line; 0
+// where no line ends.
+func blockEnd(b []byte) int {
+	size := min(len(b), blockSize)
+	if end := bytes.LastIndexByte(b[:size], '\n'); end >= 0 {
+		return end + 1
+	}
+	if end := bytes.IndexByte(b[size:], '\n'); end >= 0 {
+		return size + end + 1
+	}
+	return 0
+}
+
+// block takes whole lines. It jumps from one needle to the next, so that other
+// text costs a few quick passes over it and nothing a line.
+func (p *Parser) block(b []byte) {
+	p.finder.reset(b)
+	for from := 0; from < len(b); {
+		if p.everyLine() {
+			end := from + bytes.IndexByte(b[from:], '\n')
+			if line := b[from:end]; p.finder.find(from) < end || len(line) > MaxLine || p.matters(line) {
+				p.whole(line)
+			} else {
+				p.log.Lines++
+			}
+			from = end + 1
+			continue
+		}
+		at := p.finder.find(from)
+		skipped := bytes.Count(b[from:at], []byte{'\n'})
+		p.log.Lines += int64(skipped)
+		if at == len(b) {
+			return
+		}
+		if skipped > 0 {
+			from += bytes.LastIndexByte(b[from:at], '\n') + 1
+		}
+		end := at + bytes.IndexByte(b[at:], '\n')
+		p.whole(b[from:end])
+		from = end + 1
+	}
+}
+
+// everyLine tells whether the next line may matter though it holds no needle.
+func (p *Parser) everyLine() bool {
+	return p.log.Lines == 0 || p.follow.on() || p.joins.form != noForm
+}
+
+// matters tells whether a line without a needle is to be read.
+func (p *Parser) matters(b []byte) bool {
+	return p.log.Lines == 0 || p.follow.on() || p.joins.wants(b)
+}
+
+// whole takes one line.
+func (p *Parser) whole(b []byte) {
+	if len(b) > MaxLine {
+		p.hold(b)
+		p.endLine()
+		return
+	}
+	p.log.Lines++
+	p.physical(b, p.finder.isClean())
 }

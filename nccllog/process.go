@@ -1,5 +1,7 @@
 package nccllog
 
+import "bytes"
+
 type procKey struct {
 	host string
 	pid  int
@@ -14,47 +16,125 @@ type process struct {
 	events  map[string]int
 	threads map[int]*thread
 	current *thread
+	// from is where its lines come from, by kind of wrapper; vague says that some
+	// had no wrapper. Namesake is another process with its host and pid.
+	from     [originKinds]string
+	vague    bool
+	namesake *process
 	setups
+}
+
+// lastOrigin is where the record before came from.
+type lastOrigin struct {
+	*process
+	wrappers, pod []byte
 }
 
 // process returns the process that a line belongs to, nil where there are too
 // many, and the thread that printed it.
 func (p *Parser) process(left []byte) (*process, int) {
 	pre, ok := parsePrefix(left)
-	if last := p.last; ok && last != nil && last.PID == pre.pid && last.Host == string(pre.host) {
-		return last, pre.tid
-	}
-	r, _ := cutRay(left)
 	if !ok {
+		pre.start = trimBlanks(left, len(left))
+	}
+	if p.last.is(pre, left[:pre.start], p.pod) {
+		return p.last.process, pre.tid
+	}
+	o := originOf(left[:pre.start])
+	if len(p.pod) > 0 {
+		o[byPod] = p.pod
+	}
+	if !ok {
+		o[byDevice] = left[deviceStart(left):]
+		r, _ := cutRay(bytes.TrimLeft(left, " "))
 		pre.pid = r.pid
 	}
-	ps := p.procs[procKey{string(pre.host), pre.pid}]
+	ps := p.find(pre, o)
 	if ps == nil {
-		if ps = p.newProcess(pre); ps == nil {
-			return nil, 0
-		}
-		ps.RayIP = string(r.ip)
+		return nil, 0
 	}
-	p.last = ps
+	ps.learn(o)
+	p.last.process = ps
+	p.last.wrappers = append(p.last.wrappers[:0], left[:pre.start]...)
+	p.last.pod = append(p.last.pod[:0], p.pod...)
 	return ps, pre.tid
 }
 
+// is tells whether a record comes from where the one before it came from.
+func (l *lastOrigin) is(pre prefix, wrappers, pod []byte) bool {
+	return l.process != nil && len(pre.host) > 0 && l.PID == pre.pid && l.Host == string(pre.host) &&
+		bytes.Equal(l.wrappers, wrappers) && bytes.Equal(l.pod, pod)
+}
+
+// find returns the process of a record, a new one if need be. Several may have
+// one host and pid: containers often have equal names and nearly always equal
+// pids. Their wrappers tell them apart; a record that fits several is lost.
+func (p *Parser) find(pre prefix, o origin) *process {
+	var found, other *process
+	for ps := p.procs[procKey{string(pre.host), pre.pid}]; ps != nil; ps = ps.namesake {
+		if !ps.fits(&o) {
+			other = ps
+			continue
+		}
+		if found != nil {
+			p.count(&p.log.Unparsed, pre.host)
+			return nil
+		}
+		found = ps
+	}
+	if found != nil {
+		return found
+	}
+	if other != nil && other.vague { // some of its lines may be the new one's
+		p.count(&p.log.Unparsed, pre.host)
+	}
+	return p.newProcess(pre)
+}
+
 func (p *Parser) newProcess(pre prefix) *process {
-	if len(p.procs) >= maxProcesses {
+	if len(p.log.Processes) >= maxProcesses {
 		p.log.Dropped++
 		return nil
 	}
+	key := procKey{string(pre.host), pre.pid}
 	ps := &process{
-		Process: &Process{Host: string(pre.host), PID: pre.pid},
-		log:     &p.log,
-		edges:   map[edgeKey]*Edge{},
-		looks:   map[look]struct{}{},
-		events:  map[string]int{},
-		threads: map[int]*thread{},
+		Process:  &Process{Host: key.host, PID: key.pid},
+		log:      &p.log,
+		edges:    map[edgeKey]*Edge{},
+		looks:    map[look]struct{}{},
+		events:   map[string]int{},
+		threads:  map[int]*thread{},
+		namesake: p.procs[key],
 	}
-	p.procs[procKey{ps.Host, ps.PID}] = ps
+	p.procs[key] = ps
 	p.log.Processes = append(p.log.Processes, ps.Process)
 	return ps
+}
+
+// fits tells whether a record of this origin can be the process's: nothing that
+// both name differs.
+func (ps *process) fits(o *origin) bool {
+	for kind, value := range o {
+		if have := ps.from[kind]; have != "" && len(value) > 0 && have != string(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// learn remembers what a record tells of the process's origin.
+func (ps *process) learn(o origin) {
+	bare := true
+	for kind, value := range o {
+		bare = bare && len(value) == 0
+		if ps.from[kind] == "" && len(value) > 0 {
+			ps.from[kind] = string(value)
+		}
+	}
+	ps.vague = ps.vague || bare
+	if ip := ps.from[byRay]; ip != "-" {
+		ps.RayIP = ip
+	}
 }
 
 func (ps *process) thread(tid int) *thread {

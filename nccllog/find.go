@@ -1,0 +1,113 @@
+package nccllog
+
+import "bytes"
+
+// needles are the words of which one is in every line that can matter; what
+// lies between is skipped without looking at lines. Each begins with a byte that
+// is rare in other text, so that a search is one quick pass.
+var needles = [...]string{
+	"NCCL",             // NCCL's own lines, and PyTorch's about it
+	"<warn>",           // libfabric's lines
+	`\u003cwarn`,       // the same in JSON
+	"&lt;warn",         // the same in HTML
+	"Gpus ",            // # nThread 1 nGpus 1 ...: a table of nccl-tests begins
+	"Collective test ", // the line that names it
+	"RCCL ver",         // AMD's banner
+}
+
+// finder looks for needles from left to right in one block of text.
+type finder struct {
+	b []byte
+	// nccl and other are the next places of the first needle and of any other,
+	// next of each other one; len(b) where there is none.
+	nccl, other int
+	next        [len(needles)]int
+	clean       answer
+}
+
+type answer byte
+
+const (
+	unknown answer = iota
+	yes
+	no
+)
+
+// reset begins a block.
+func (f *finder) reset(b []byte) {
+	*f = finder{b: b, nccl: -1, other: -1}
+	for i := range f.next {
+		f.next[i] = -1
+	}
+}
+
+// find returns the first place of a needle at or after from, len(b) if none.
+// The places asked for must not fall.
+func (f *finder) find(from int) int {
+	if f.nccl < from {
+		f.nccl = index(f.b, needles[0], from)
+	}
+	if f.other < from {
+		f.findOther(from)
+	}
+	return min(f.nccl, f.other)
+}
+
+func (f *finder) findOther(from int) {
+	f.other = len(f.b)
+	for i := 1; i < len(needles); i++ {
+		if f.next[i] < from {
+			f.next[i] = index(f.b, needles[i], from)
+		}
+		f.other = min(f.other, f.next[i])
+	}
+}
+
+// index jumps from one first byte to the next, which costs less than a general
+// search where that byte is rare.
+func index(b []byte, lit string, from int) int {
+	for {
+		i := bytes.IndexByte(b[from:], lit[0])
+		if i < 0 {
+			return len(b)
+		}
+		from += i
+		if hasPrefix(b[from:], lit) {
+			return from
+		}
+		from++
+	}
+}
+
+// needleIn returns the place of the first needle, -1 if there is none.
+func needleIn(b []byte) int {
+	var f finder
+	f.reset(b)
+	if at := f.find(0); at < len(b) {
+		return at
+	}
+	return -1
+}
+
+// isClean tells whether the block is free of all that needs a closer look: see
+// clean.
+func (f *finder) isClean() bool {
+	if f.clean == unknown {
+		f.clean = no
+		if clean(f.b) {
+			f.clean = yes
+		}
+	}
+	return f.clean == yes
+}
+
+// clean tells whether a text holds no carriage return, escape sequence, NUL
+// byte, quote, entity or backslash.
+func clean(b []byte) bool {
+	for _, c := range [...]byte{'\r', 0x1b, 0, '"', '&', '\\'} {
+		if bytes.IndexByte(b, c) >= 0 {
+			return false
+		}
+	}
+	return true
+}
