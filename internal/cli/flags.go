@@ -37,14 +37,23 @@ func loadConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {
-	cmd.Flags().StringVarP(output, "output", "o", choices[0], "`FORM` of the result: "+strings.Join(choices, " or "))
+	cmd.Flags().StringVarP(output, "output", "o", choices[0], "`FORM` of the result: "+orList(choices))
 }
 
 func checkOutput(output string, choices ...string) error {
 	if slices.Contains(choices, output) {
 		return nil
 	}
-	return fault.WithCode(fault.Usage, fmt.Errorf("unknown output %q: it is %s", output, strings.Join(choices, " or ")))
+	return fault.WithCode(fault.Usage, fmt.Errorf("unknown output %q: it is %s", output, orList(choices)))
+}
+
+// orList writes a, b or c.
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // printJSON writes v to standard output as indented JSON.

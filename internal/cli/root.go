@@ -51,7 +51,7 @@ func Main(args []string) fault.Code {
 	if code == fault.Interrupted && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	if err != nil {
+	if err != nil && !fault.IsTold(err) {
 		a.streams.PrintError(err, fault.HintsOf(err))
 	}
 	return code
@@ -67,6 +67,7 @@ fabric to TCP without a word, and the job goes on at a fraction of the speed.
 
   trainyard train                          train a small model on this machine
   trainyard train -- python my_script.py   run a program of your own
+  trainyard verify rank*.log               judge the logs of any job
 
 Exit codes: 0 done, 1 error, 2 usage or run file, 3 the job failed, 4 the fabric
 check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
@@ -91,7 +92,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "set", Title: "Set up:"})
 	root.AddCommand(
 		a.trainCommand(), a.attachCommand(), a.stopCommand(), a.downCommand(),
-		a.runsCommand(), a.statusCommand(), a.logsCommand(),
+		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(),
 		a.initCommand(), a.configCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")

@@ -55,6 +55,25 @@ func WithHint(hint string, err error) error {
 	return &hinted{err, hint}
 }
 
+type told struct{ error }
+
+func (e *told) Unwrap() error { return e.error }
+
+// Told returns err marked as known to the person already: what the command has
+// printed says all that it would. nil stays nil.
+func Told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &told{err}
+}
+
+// IsTold tells whether err need not be printed.
+func IsTold(err error) bool {
+	var t *told
+	return errors.As(err, &t)
+}
+
 // CodeOf returns the outermost exit code attached to err: Done for nil,
 // Interrupted where err is a cancelled context, Error where nothing is known.
 func CodeOf(err error) Code {

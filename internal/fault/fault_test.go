@@ -45,3 +45,13 @@ func TestHintsOf(t *testing.T) {
 		t.Errorf("HintsOf(nil) = %q, want none", got)
 	}
 }
+
+func TestTold(t *testing.T) {
+	err := WithCode(FabricFail, errors.New("FAIL"))
+	if IsTold(err) || !IsTold(fmt.Errorf("checking: %w", Told(err))) || Told(nil) != nil {
+		t.Error("only what is marked as told is told")
+	}
+	if got := CodeOf(Told(err)); got != FabricFail {
+		t.Errorf("CodeOf(Told(err)) = %d, want %d", got, FabricFail)
+	}
+}
