@@ -6,16 +6,12 @@ import "bytes"
 //
 //	libfabric:17773:1732779731::efa:mr:efa_mr_reg():210<warn> Failed to register ...
 //
-// and the block that its fork handler prints before it aborts. The warning that
-// shared memory was switched off is printed in every run.
-// Source: libfabric src/log.c, prov/efa/src/efa_fork_support.c.
+// and the lines that the OFI plugin prints below a completion with an error. That
+// shared memory was switched off is told in every run.
+// Source: libfabric src/log.c, aws-ofi-nccl src/platform-aws.cpp.
 func (p *Parser) libfabricLine(b []byte) bool {
-	switch {
-	case contains(b, "security group on either this instance or the peer instance"): // the OFI plugin's
+	if contains(b, "security group on either this instance or the peer instance") {
 		p.noteShape(EventNetwork, b)
-		return true
-	case hasPrefix(b, "A process has executed an operation involving a call"):
-		p.noteShape(EventLibfabric, b)
 		return true
 	}
 	at := bytes.Index(b, []byte("libfabric:"))

@@ -29,4 +29,7 @@ func (p *Parser) message(ps *process, r record) {
 	if !known || r.level == warn {
 		ps.event(r)
 	}
+	if r.level == warn && hasPrefix(r.msg, "NET/OFI Request ") {
+		p.follow.after = afterError // the plugin may go on to explain it
+	}
 }

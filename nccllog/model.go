@@ -11,8 +11,8 @@ type Log struct {
 	// Banner is the version line without a prefix that NCCL prints where its
 	// debug level is VERSION or WARN; Line is 0 where there was none.
 	Banner Version
-	// Version is NCCL's version as other programs tell it, PyTorch in its errors
-	// and nccl-tests; Line is 0 where none does.
+	// Version is NCCL's version as PyTorch tells it in an error; Line is 0 where
+	// it does not.
 	Version Version
 	// Processes are in the order of their first line.
 	Processes []*Process

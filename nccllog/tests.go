@@ -14,7 +14,6 @@ func (p *Parser) tableLine(b []byte) {
 	switch {
 	case s.skip("nccl-tests version "):
 		p.table(b, true)
-		p.toldByTests(b)
 	case s.skip("Collective test starting: "):
 		if t := p.table(b, p.named()); t != nil {
 			t.Name = shorten(s.word())
@@ -67,21 +66,6 @@ func (p *Parser) table(b []byte, another bool) *BandwidthTest {
 	p.log.Tests = append(p.log.Tests, BandwidthTest{Fact: Fact{Line: p.log.Lines, Text: shorten(b)}})
 	p.aside.table = len(p.log.Tests)
 	return p.reading()
-}
-
-// toldByTests takes "nccl-library=22907", which is 2.29.7.
-func (p *Parser) toldByTests(b []byte) {
-	rest, ok := after(b, "nccl-library=")
-	if !ok || p.log.Version.Seen() {
-		return
-	}
-	s := scanner{rest}
-	if n, ok := s.number(); ok && n > 10_000 {
-		p.log.Version = Version{
-			Major: n / 10_000, Minor: n / 100 % 100, Patch: n % 100,
-			Fact: Fact{Line: p.log.Lines, Text: shorten(b)},
-		}
-	}
 }
 
 // tableRow takes a row: size, count and type, the operation and the root where

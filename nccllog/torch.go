@@ -20,7 +20,7 @@ func (p *Parser) torchLine(b []byte) bool {
 	case contains(b, "DistBackendError: "), contains(b, "NCCL error in: "), contains(b, "NCCL error: "):
 		p.aside.torch = p.log.Lines
 		p.noteShape(EventTorch, b)
-		p.told(b, "NCCL version ")
+		p.told(b)
 	case p.aside.torch == 0:
 		return false
 	case isResult(b):
@@ -67,9 +67,9 @@ func (p *Parser) timeout(b []byte) {
 	p.note(EventTimeout, key, b)
 }
 
-// told takes NCCL's version as another program tells it.
-func (p *Parser) told(b []byte, before string) {
-	at := bytes.Index(b, []byte(before))
+// told takes NCCL's version as PyTorch tells it.
+func (p *Parser) told(b []byte) {
+	at := bytes.LastIndex(b, []byte("NCCL version "))
 	if at < 0 || p.log.Version.Seen() {
 		return
 	}
