@@ -69,6 +69,7 @@ func (f Finder) Find(ctx context.Context, paths []string) (Found, error) {
 type search struct {
 	Finder
 	seen     map[fileID]bool
+	met      int // files and problems, also those met before
 	logs     []Log
 	problems []Problem
 	workers  map[string]rayWorker // by Ray's id, from Ray Train's records
@@ -89,9 +90,9 @@ func (s *search) path(ctx context.Context, path string) error {
 	case err != nil:
 		s.problem(path, err)
 	case info.IsDir():
-		before := len(s.logs) + len(s.problems)
+		before := s.met
 		s.dir(ctx, path, Folder{})
-		if len(s.logs)+len(s.problems) == before && ctx.Err() == nil {
+		if s.met == before && ctx.Err() == nil {
 			return fault.WithHint("give the folder that holds what the ranks printed", fmt.Errorf("looking for logs in %q: there are none", path))
 		}
 	case info.Mode().IsRegular(), info.Mode()&fs.ModeNamedPipe != 0:
@@ -116,10 +117,11 @@ func (s *search) stdin() {
 	if s.Stdin == nil || slices.ContainsFunc(s.logs, func(l Log) bool { return l.pieces[0].from != nil }) {
 		return
 	}
-	s.logs = append(s.logs, Log{Name: StdinName, named: true, pieces: []piece{{path: StdinName, from: s.Stdin}}})
+	s.logs = append(s.logs, Log{Name: StdinName, Named: true, pieces: []piece{{path: StdinName, from: s.Stdin}}})
 }
 
 func (s *search) problem(path string, err error) {
+	s.met++
 	s.problems = append(s.problems, Problem{path, unwrapPath(err)})
 }
 
@@ -169,6 +171,7 @@ func (s *search) entry(path string, in Folder) {
 }
 
 func (s *search) file(path string, info fs.FileInfo, in Folder, named bool) {
+	s.met++
 	if id, ok := idOf(info); ok {
 		if s.seen[id] {
 			return
@@ -178,7 +181,7 @@ func (s *search) file(path string, info fs.FileInfo, in Folder, named bool) {
 	facts := in.Files[filepath.Base(path)]
 	log := Log{
 		Name: path, Node: facts.Node, Job: in.Job, Modified: info.ModTime(), Truncated: facts.Truncated,
-		pieces: []piece{{path: path, size: info.Size()}}, named: named, ray: parseRayFile(path),
+		pieces: []piece{{path: path, size: info.Size()}}, Named: named, ray: parseRayFile(path),
 	}
 	s.logs = append(s.logs, log)
 }

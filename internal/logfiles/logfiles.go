@@ -21,9 +21,10 @@ type Log struct {
 	Modified time.Time
 	// Truncated says that parts of the log are known to be missing.
 	Truncated bool
+	// Named says that the person named the file itself, not a folder.
+	Named bool
 
 	pieces []piece // oldest first
-	named  bool    // by the person, not found in a folder
 	ray    rayFile
 }
 

@@ -89,7 +89,7 @@ func TestFindWalksFolders(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found := find(t, filepath.Join(dir, "c"), dir, filepath.Join(dir, "a.log"))
+	found := find(t, filepath.Join(dir, "c"), dir, filepath.Join(dir, "a.log"), filepath.Join(dir, "b"))
 	want := []string{"c/d/2.log", "a.log", "b/1.log"}
 	if diff := cmp.Diff(want, below(dir, found.Logs)); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
@@ -267,7 +267,7 @@ func TestFilesThatAreNoText(t *testing.T) {
 			dir := tree(t, map[string]string{"x": tt.content})
 			path := filepath.Join(dir, "x")
 			if got, want := errorText(read(t, path)[0].Err), ` "`+path+`": `+tt.named; !strings.HasSuffix(got, want) {
-				t.Errorf("named: error %q, want %q", got, want)
+				t.Errorf("Named: error %q, want %q", got, want)
 			}
 			log := read(t, dir)[0]
 			if got := errorText(log.Err); !strings.HasSuffix(got, tt.inFolder) || (got == "") != (tt.inFolder == "") {
@@ -434,7 +434,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"))
 	f.Add([]byte("\x28\xb5\x2f\xfd\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		log := Log{Name: "x", named: true, pieces: []piece{{path: "x", from: bytes.NewReader(data)}}}
+		log := Log{Name: "x", Named: true, pieces: []piece{{path: "x", from: bytes.NewReader(data)}}}
 		logs, err := ReadAll(t.Context(), []Log{log}, &Progress{})
 		if err != nil || logs[0].Parsed == nil {
 			t.Errorf("err %v, parsed %v", err, logs[0].Parsed)

@@ -118,7 +118,7 @@ func (o *opener) read(ctx context.Context, log Log) Read {
 // finish decides what became of the log: a file of a folder that holds no text
 // is passed over.
 func (r *Read) finish(parser *nccllog.Parser) {
-	if !r.named && errors.Is(r.Err, ErrNotText) && parser.Log().Bytes == 0 {
+	if !r.Named && errors.Is(r.Err, ErrNotText) && parser.Log().Bytes == 0 {
 		r.Err = nil
 		return
 	}

@@ -109,6 +109,18 @@ func large() fabric.Report {
 	})
 }
 
+// rings has ranks that talk to their own node alone, as the inner ones of a ring
+// do.
+func rings() fabric.Report {
+	return job(fabric.Verdict{Verdict: fabric.Pass, Transport: fabric.TransportEFA, Summary: "all ranks crossed nodes over EFA"}, 16,
+		func(p fabric.Process) fabric.Process {
+			if p.Rank%8 != 0 && p.Rank%8 != 7 {
+				p.Transport, p.NetEdges, p.GDREdges = fabric.TransportNone, 0, 0
+			}
+			return p
+		})
+}
+
 // varied has more kinds of nodes than are shown.
 func varied() fabric.Report {
 	return job(fabric.Verdict{Verdict: fabric.Pass, Transport: fabric.TransportEFA, Summary: "all ranks crossed nodes over EFA"}, 8*30,
@@ -165,7 +177,7 @@ func reports() map[string]fabric.Report {
 	nothing.Expectation = fabric.Any
 	nothing.Jobs[0].Expectation = fabric.Any
 	return map[string]fabric.Report{
-		"failed": failed(), "one-of-64": oneOf64(), "large": large(), "varied": varied(), "incomplete": incomplete(),
+		"failed": failed(), "one-of-64": oneOf64(), "large": large(), "varied": varied(), "rings": rings(), "incomplete": incomplete(),
 		"several": several(), "hostile": hostile(), "none": none, "nothing-demanded": nothing,
 	}
 }

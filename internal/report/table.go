@@ -16,8 +16,9 @@ type row struct {
 	node  string
 	ranks []int
 	how   how
-	edges, gdr,
-	processes int
+	// edges counts those over a network that may have GPUDirect RDMA, gdr those
+	// that use it.
+	edges, gdr int
 }
 
 // how is what makes nodes alike.
@@ -85,15 +86,32 @@ func rows(v fabric.Verdict) []row {
 		if p.Rank >= 0 && !slices.Contains(r.ranks, p.Rank) {
 			r.ranks = append(r.ranks, p.Rank)
 		}
-		r.edges, r.gdr, r.processes = r.edges+p.NetEdges, r.gdr+p.GDREdges, r.processes+1
+		if p.Transport != fabric.TransportSocket {
+			r.edges, r.gdr = r.edges+p.NetEdges, r.gdr+p.GDREdges
+		}
 	}
 	for i := range all {
 		slices.Sort(all[i].ranks)
+		all[i].how.gdr = all[i].gdrWord()
 	}
 	slices.SortStableFunc(all, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.how.standing, b.how.standing), cmp.Compare(first(a.ranks), first(b.ranks)))
 	})
 	return all
+}
+
+// gdrWord tells whether the edges over the network use GPUDirect RDMA, which
+// sockets have none of.
+func (r row) gdrWord() string {
+	switch {
+	case r.edges == 0:
+		return "-"
+	case r.gdr == 0:
+		return "no"
+	case r.gdr == r.edges:
+		return "yes"
+	}
+	return partly
 }
 
 // first is the lowest rank; nodes without one come last.
@@ -109,16 +127,6 @@ func howOf(p fabric.Process, v fabric.Verdict) how {
 	if h.network == "" {
 		h.network = networkOf(p.Transport)
 	}
-	switch {
-	case p.NetEdges == 0 || p.Transport == fabric.TransportSocket: // which has none
-		h.gdr = "-"
-	case p.GDREdges == 0:
-		h.gdr = "no"
-	case p.GDREdges == p.NetEdges:
-		h.gdr = "yes"
-	default:
-		h.gdr = partly
-	}
 	h.standing = standingOf(p, v)
 	return h
 }
@@ -130,14 +138,19 @@ func networkOf(t fabric.Transport) string {
 	return string(t)
 }
 
+// standingOf judges a process. One without edges between nodes is as good as
+// its communicator.
 func standingOf(p fabric.Process, v fabric.Verdict) standing {
-	switch {
-	case p.Transport == fabric.TransportNone || p.Transport == fabric.TransportUnknown || p.Transport == "":
+	switch p.Transport {
+	case fabric.TransportNone, "":
 		if len(p.Causes) > 0 && v.Verdict == fabric.Fail {
 			return wrong
 		}
+		return right
+	case fabric.TransportUnknown:
 		return unclear
-	case v.Expectation.Accepts(p.Transport):
+	}
+	if v.Expectation.Accepts(p.Transport) {
 		return right
 	}
 	return wrong

@@ -96,7 +96,7 @@ func (t *text) jobs(r fabric.Report) {
 	for _, job := range jobs[:min(len(jobs), mostJobs)] {
 		table = append(table, jobCells(job))
 	}
-	widths := fit(table, 1)
+	widths := fit(table, 1, longestCause)
 	for i, cells := range table {
 		line := cellLine(cells, widths)
 		outcome := string(jobs[i].Verdict.Verdict)
@@ -119,15 +119,15 @@ func jobCells(job fabric.Job) []string {
 	return []string{string(v.Verdict), shortName(job.Name), networkOf(v.Transport), ranks, string(v.Cause)}
 }
 
-// fit cleans the cells, clips them to the width of the terminal, and returns the
-// widths of the columns. The column of names gets the room that the others leave.
-func fit(table [][]string, names int) []int {
+// fit cleans the cells, clips them to most columns, and returns the widths of
+// the columns of the table. Names get the room that the others leave.
+func fit(table [][]string, names, most int) []int {
 	widths := make([]int, len(table[0]))
 	for _, cells := range table {
 		for i, cell := range cells {
 			cells[i] = clean(cell)
 			if i != names {
-				cells[i] = clip(cells[i], mostCell)
+				cells[i] = clip(cells[i], most)
 			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
@@ -201,7 +201,7 @@ func (t *text) table(v fabric.Verdict) {
 			table = append(table, e.row.cells())
 		}
 	}
-	widths := fit(table, 0)
+	widths := fit(table, 0, mostCell)
 	t.line(t.paint(ui.Faint, cellLine(table[0], widths)))
 	next := 1
 	for _, e := range entries {
@@ -219,8 +219,9 @@ func (t *text) table(v fabric.Verdict) {
 }
 
 const (
-	mostCell  = 15 // the widest that a cell may be, names aside
-	leastName = 12 // what a name has at least
+	mostCell     = 15 // the widest that a cell may be, names aside
+	longestCause = 26 // the same, where there are causes
+	leastName    = 12 // what a name has at least
 )
 
 // clip takes out of the middle of what is too long: the names of pods differ at

@@ -177,13 +177,15 @@ func tellProgress(done <-chan struct{}, progress *logfiles.Progress, logs []logf
 }
 
 // problems tells apart what is not known, because it could not be read, from
-// what can be no log, because it is no text.
+// what can hold nothing, because it is empty or no text.
 func problems(found logfiles.Found, logs []logfiles.Read) (unread, other []error) {
 	for _, p := range found.Problems {
 		unread = append(unread, p)
 	}
 	for _, log := range logs {
 		switch {
+		case log.Err == nil && log.Named && log.Parsed.Bytes == 0:
+			other = append(other, fmt.Errorf("%q is empty", log.Name))
 		case log.Err == nil:
 		case errors.Is(log.Err, logfiles.ErrNotText):
 			other = append(other, log.Err)
