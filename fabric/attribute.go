@@ -38,6 +38,7 @@ func (p *process) attribute(peers func(*nccllog.Comm, int) *process) {
 	}
 	p.direct()
 	p.byCounting()
+	p.adopt()
 }
 
 // gather sorts the edges into runs.
@@ -86,7 +87,7 @@ func (p *process) fitting(r *run, peers func(*nccllog.Comm, int) *process) []*nc
 		return coarse
 	}
 	for _, c := range coarse {
-		if r.channelsFit(c) && r.nodesFit(c, p.forcedNet()) && p.placesFit(r, c, peers) {
+		if r.networkFits(c) && r.channelsFit(c) && r.nodesFit(c, p.forcedNet()) && p.placesFit(r, c, peers) {
 			fine = append(fine, c)
 		}
 	}
@@ -126,6 +127,13 @@ func (r *run) ranksFit(c *nccllog.Comm) bool {
 		}
 	}
 	return true
+}
+
+// networkFits: a communicator has one network.
+func (r *run) networkFits(c *nccllog.Comm) bool {
+	return !isNetwork(c.Network.Name) || !slices.ContainsFunc(r.edges, func(e *nccllog.Edge) bool {
+		return isNet(e) && !strings.EqualFold(e.Net, c.Network.Name)
+	})
 }
 
 // channelsFit: point-to-point calls have channels of their own number.
@@ -238,7 +246,7 @@ func (p *process) byCounting() {
 			}
 		}
 		for _, c := range group.comms {
-			p.counted = append(p.counted, c)
+			before := len(p.owned[c])
 			for _, r := range group.runs {
 				for _, e := range r.edges {
 					if all := times[endOf(e)]; len(all) == len(group.comms) && all[0] == e && sameWay(p, all) {
@@ -251,6 +259,31 @@ func (p *process) byCounting() {
 					p.kinds[c] = append(p.kinds[c], kind)
 				}
 			}
+			if len(p.owned[c]) > before {
+				p.counted = append(p.counted, c)
+			}
+		}
+	}
+}
+
+// adopt gives connections of point-to-point calls, which could be of several
+// communicators, to the only one of them that has no others. Should they be
+// another's, then that one's are not proven, and the wrong network they cannot
+// hide: it is the same for all of a communicator.
+func (p *process) adopt() {
+	idle := map[*nccllog.Comm]bool{}
+	for _, c := range p.Comms {
+		idle[c] = len(p.owned[c])+len(p.kinds[c]) == 0
+	}
+	for _, r := range p.runs {
+		if len(r.maybe) < 2 || len(r.kinds) > 0 || slices.ContainsFunc(r.edges, func(e *nccllog.Edge) bool { return e.Conn == 0 && isNet(e) }) {
+			continue
+		}
+		without := slices.DeleteFunc(slices.Clone(r.maybe), func(c *nccllog.Comm) bool { return !idle[c] })
+		if len(without) == 1 {
+			r.of = without[0]
+			p.owned[r.of] = append(p.owned[r.of], r.edges...)
+			p.adopted++
 		}
 	}
 }

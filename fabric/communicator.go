@@ -200,77 +200,66 @@ const (
 	received
 )
 
-// ends collects which ends of the links over a network were seen, and which
-// ranks send and receive on which channel by whatever means.
-type ends struct {
-	links       map[link]uint8
-	sends, gets []bool // rank*channels+channel
-	crossing    []bool // of those, over a network
-}
-
-func (g *communicator) ends(channels int) ends {
-	size := g.ranks * channels
-	s := ends{map[link]uint8{}, make([]bool, size), make([]bool, size), make([]bool, size)}
+// links tells which ends of the links over a network were seen.
+func (g *communicator) links() map[link]uint8 {
+	links := map[link]uint8{}
 	for _, m := range g.members {
 		for _, e := range m.edges {
-			if e.Conn == 0 && e.Channel < channels {
-				s.sends[e.From*channels+e.Channel] = true
-				s.gets[e.To*channels+e.Channel] = true
-				if e.Transport == nccllog.NET {
-					s.crossing[e.Own()*channels+e.Channel] = true
-				}
-			}
 			switch {
 			case e.Transport != nccllog.NET:
 			case e.Direction == nccllog.Send:
-				s.links[linkOf(e)] |= sent
+				links[linkOf(e)] |= sent
 			default:
-				s.links[linkOf(e)] |= received
+				links[linkOf(e)] |= received
 			}
 		}
 	}
-	return s
+	return links
 }
 
 // gap says what of the edges is missing; empty for nothing. All ranks must be
-// there. In rings and trees alike every rank sends and receives on every
-// channel, and an edge over a network has two ends that both print it.
+// there. An edge over a network has two ends that both print it.
 func (g *communicator) gap() string {
-	channels := g.channels
-	onlyNVLS := g.onlyNVLS()
-	if onlyNVLS {
-		channels = g.nvls
-	}
 	if !g.any(func(*nccllog.Edge) bool { return true }) {
 		return "no edge of it was seen, so it was not used yet, or the lines are lost"
 	}
-	s := g.ends(channels)
+	links := g.links()
 	switch {
-	case len(s.links) == 0 && !g.joinsHosts():
+	case len(links) == 0 && !g.joinsHosts():
 		return "no edge over a network was seen"
-	case !g.complete(s.links):
+	case !g.complete(links):
 		return "an edge was seen from one end only"
-	case g.pointToPoint():
-		return g.pairsGap()
-	case channels == 0:
-		return "the number of channels is not known"
+	}
+	if gap := g.pairsGap(); gap != "" || g.pointToPoint() {
+		return gap
 	}
 	for _, m := range g.members {
-		if !g.connected(m) {
+		if len(m.kinds) == 0 && !(m.Completed.Seen() && g.before28()) {
 			return m.proc.label() + " has not said that its connections are complete"
 		}
 	}
-	if onlyNVLS {
-		return g.headsGap(s, channels)
+	if m, kind, ok := g.uneven(); ok {
+		return fmt.Sprintf("%s has not said that its %s are connected", m.proc.label(), kind)
 	}
-	for _, m := range g.members {
-		for channel := range channels {
-			if at := m.Rank*channels + channel; !s.sends[at] || !s.gets[at] {
-				return fmt.Sprintf("%s has no edge on channel %d", m.proc.label(), channel)
-			}
+	if g.every("nvls trees") {
+		if gap := g.headsGap(); gap != "" {
+			return gap
+		}
+		if g.only("nvls trees") {
+			return g.collectivesGap()
 		}
 	}
-	return ""
+	if g.channels == 0 {
+		return "the number of channels is not known"
+	}
+	return g.collectivesGap()
+}
+
+// only tells whether the members connected nothing else.
+func (g *communicator) only(kind string) bool {
+	return !slices.ContainsFunc(g.members, func(m member) bool {
+		return slices.ContainsFunc(m.kinds, func(k string) bool { return k != kind })
+	})
 }
 
 func (g *communicator) complete(links map[link]uint8) bool {
@@ -282,54 +271,52 @@ func (g *communicator) complete(links map[link]uint8) bool {
 	return true
 }
 
-// connected tells whether the member said that what it connects is complete.
-// NCCL before 2.8 does not say so: there the end of the initialisation is it.
-func (g *communicator) connected(m member) bool {
-	if len(m.kinds) > 0 {
-		return true
-	}
-	return m.Completed.Seen() && g.before28()
+// before28 tells whether this is NCCL before 2.8, which does not say that its
+// connections are complete: the end of the initialisation is it there.
+func (g *communicator) before28() bool {
+	return g.versionKnown() && !g.since(2, 8, 0)
 }
 
-// before28: of NCCL before 2.22 only rank 0 prints the version.
-func (g *communicator) before28() bool {
-	known := false
+// versions are those that the members print. Of NCCL before 2.22 only rank 0 does.
+func (g *communicator) versions() []nccllog.Version {
+	var all []nccllog.Version
 	for _, m := range g.members {
 		for _, v := range [...]nccllog.Version{m.proc.Version, m.proc.log.Banner} {
-			if v.AtLeast(2, 8, 0) {
-				return false
+			if v.Seen() {
+				all = append(all, v)
 			}
-			known = known || v.Seen()
 		}
 	}
-	return known
+	return all
 }
 
-// onlyNVLS tells whether the tree between NVLink SHARP's heads is all that the
-// communicator connected. Other ranks than the heads have no edge then.
-func (g *communicator) onlyNVLS() bool {
-	found := false
+func (g *communicator) versionKnown() bool { return len(g.versions()) > 0 }
+
+// since tells whether the version is at least that, or not known.
+func (g *communicator) since(major, minor, patch int) bool {
+	all := g.versions()
+	return len(all) == 0 || slices.ContainsFunc(all, func(v nccllog.Version) bool { return v.AtLeast(major, minor, patch) })
+}
+
+// headsGap: of the tree between NVLink SHARP's heads every channel has an edge
+// at one rank of each node.
+func (g *communicator) headsGap() string {
+	if g.nvls == 0 {
+		return "the number of channels is not known"
+	}
+	heads := map[int]map[int]bool{} // channel, rank
 	for _, m := range g.members {
-		for _, kind := range m.kinds {
-			if kind != "nvls trees" {
-				return false
+		for _, e := range m.edges {
+			if e.Transport == nccllog.NET && e.Conn == 0 {
+				if heads[e.Channel] == nil {
+					heads[e.Channel] = map[int]bool{}
+				}
+				heads[e.Channel][m.Rank] = true
 			}
-			found = true
 		}
 	}
-	return found
-}
-
-// headsGap: on every channel one rank of each node is the head.
-func (g *communicator) headsGap(s ends, channels int) string {
-	for channel := range channels {
-		heads := 0
-		for _, m := range g.members {
-			if s.crossing[m.Rank*channels+channel] {
-				heads++
-			}
-		}
-		if heads < max(g.nodes, 2) {
+	for channel := range g.nvls {
+		if len(heads[channel]) < max(g.nodes, 2) {
 			return fmt.Sprintf("channel %d has no edge on every node", channel)
 		}
 	}
@@ -348,32 +335,39 @@ func (g *communicator) pointToPoint() bool {
 	return true
 }
 
-// pairsGap: which pairs of ranks talk to each other is not known, but each rank
-// must, and a pair connects as many channels as any other.
+// pairsGap says what is missing of point-to-point connections. Which ranks talk
+// to each other is not known, but those that do connect as many channels as any
+// others, and in a communicator without collectives everybody talks to somebody.
 func (g *communicator) pairsGap() string {
 	channels := map[[2]int]map[int]bool{}
 	busy := make([]bool, g.ranks)
 	most := 0
 	for _, m := range g.members {
 		for _, e := range m.edges {
+			busy[e.From], busy[e.To] = true, true
+			if e.Conn == 0 {
+				continue
+			}
 			pair := [2]int{e.From, e.To}
 			if channels[pair] == nil {
 				channels[pair] = map[int]bool{}
 			}
 			channels[pair][e.Channel] = true
 			most = max(most, len(channels[pair]))
-			busy[e.From], busy[e.To] = true, true
 		}
 	}
-	for _, m := range g.members {
-		if !busy[m.Rank] {
-			return m.proc.label() + " has no edge"
-		}
+	if at := slices.Index(busy, false); at >= 0 && g.pointToPoint() {
+		return g.procs[at].label() + " has no edge"
 	}
-	for _, seen := range channels {
+	oneWay := false
+	for pair, seen := range channels {
 		if len(seen) < most {
 			return "some ranks have fewer channels to each other than others have"
 		}
+		oneWay = oneWay || channels[[2]int{pair[1], pair[0]}] == nil
+	}
+	if most == 1 && oneWay {
+		return "ranks are connected in one direction and on one channel only, so that a lost one would not be missed"
 	}
 	return ""
 }

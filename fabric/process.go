@@ -24,6 +24,7 @@ type process struct {
 	owned   map[*nccllog.Comm][]*nccllog.Edge
 	kinds   map[*nccllog.Comm][]string
 	counted []*nccllog.Comm // their edges are known by counting only
+	adopted int             // runs of point-to-point calls
 }
 
 // view is a process as one file shows it.

@@ -2,28 +2,78 @@ package fabric_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/fabric"
 )
 
-// corpus returns jobs and an expectation each: real logs against EFA and
-// against sockets, and synthetic ones that pass.
-func corpus(t *testing.T) map[string]func() (map[string][]byte, fabric.Expectation) {
-	all := map[string]func() (map[string][]byte, fabric.Expectation){}
+// situation is a job's logs and what is expected of it.
+type situation struct {
+	texts  map[string][]byte
+	expect fabric.Expectation
+}
+
+// corpus returns real logs, judged against EFA and against sockets, and
+// synthetic jobs: healthy ones, ones that fell back, and ones that lack lines.
+func corpus(t *testing.T) map[string]situation {
+	all := map[string]situation{}
 	for _, tt := range realLogs {
 		texts := read(t, filepath.Join(logs, tt.pattern))
-		all[tt.pattern+" as efa"] = func() (map[string][]byte, fabric.Expectation) { return maps.Clone(texts), fabric.EFA }
-		all[tt.pattern+" as socket"] = func() (map[string][]byte, fabric.Expectation) { return maps.Clone(texts), fabric.Socket }
+		all[tt.pattern+" as efa"] = situation{texts, fabric.EFA}
+		all[tt.pattern+" as socket"] = situation{texts, fabric.Socket}
 	}
 	for name, j := range healthy() {
-		all[name] = func() (map[string][]byte, fabric.Expectation) { return j.texts(), fabric.RDMA }
+		all[name] = situation{j.texts(), fabric.RDMA}
 	}
-	all["merged"] = func() (map[string][]byte, fabric.Expectation) { return merge(healthyEFA().texts()), fabric.EFA }
+	all["merged"] = situation{merge(healthyEFA().texts()), fabric.EFA}
+	for name, s := range sims() {
+		texts := s.texts()
+		all["sim "+name] = situation{texts, fabric.RDMA}
+		all["sim console "+name] = situation{merge(texts), fabric.RDMA}
+		for change, broken := range broken(s) {
+			all["sim "+name+" "+change] = situation{broken, fabric.RDMA}
+		}
+	}
+	for name, texts := range restarts() {
+		all["restart "+name] = situation{texts, fabric.RDMA}
+	}
+	return all
+}
+
+// broken returns logs of the job in which something is wrong.
+func broken(s sim) map[string]map[string][]byte {
+	all := map[string]map[string][]byte{}
+	odd := s
+	odd.net = func(rank int) network {
+		if rank == s.ranks()-1 {
+			return socketNet()
+		}
+		return s.network(rank)
+	}
+	all["one on sockets"] = odd.texts()
+	odd.net = func(int) network { return socketNet() }
+	all["all on sockets"] = odd.texts()
+	unused := s
+	unused.groups = slices.Clone(s.groups)
+	unused.groups[0].does = nil
+	all["world unused"] = unused.texts()
+	last := fmt.Sprintf("rank%03d.log", s.ranks()-1)
+	without := func(what string) map[string][]byte {
+		texts := s.texts()
+		lines := bytes.SplitAfter(texts[last], []byte("\n"))
+		at := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte(what)) })
+		if at >= 0 {
+			texts[last] = bytes.Join(slices.Delete(lines, at, at+1), nil)
+		}
+		return texts
+	}
+	all["a line less"] = without("] via NET/")
+	all["a word less"] = without("Connected")
 	return all
 }
 
@@ -51,41 +101,169 @@ func merge(texts map[string][]byte) map[string][]byte {
 // it nobody can know.
 func announcesLoss(line []byte) bool { return bytes.Contains(line, []byte("[repeated ")) }
 
-// TestDroppedLines takes away each line of each log in turn, and each tail. In
-// no case may a verdict become PASS, or a PASS become FAIL.
+// trial judges variants of a job in which one file differs from the whole.
+type trial struct {
+	situation
+	files map[string]fabric.LogFile
+	names []string
+	whole fabric.Verdict
+}
+
+func newTrial(s situation) *trial {
+	tr := &trial{situation: s, files: map[string]fabric.LogFile{}, names: slices.Sorted(maps.Keys(s.texts))}
+	for _, log := range parse(s.texts) {
+		tr.files[log.Source] = log
+	}
+	tr.whole = tr.judge("", nil)
+	return tr
+}
+
+// judge judges the job with another text for the file.
+func (tr *trial) judge(file string, text []byte) fabric.Verdict {
+	ev := fabric.Evidence{Expectation: tr.expect, GPUs: -1}
+	for _, name := range tr.names {
+		if name == file {
+			ev.Logs = append(ev.Logs, parse(map[string][]byte{name: text})...)
+			continue
+		}
+		ev.Logs = append(ev.Logs, tr.files[name])
+	}
+	return fabric.Judge(ev)
+}
+
+// tries is how often a property is tried on a job, in lines or in random choices.
+const tries = 120
+
+// sample returns some of the numbers below n, the same in every run.
+func sample(n int) []int {
+	all := rand.New(rand.NewPCG(1, uint64(n))).Perm(n)
+	return all[:min(n, tries)]
+}
+
+// TestDroppedLines takes away lines, one at a time, and tails. In no case may a
+// verdict become PASS, or a PASS become FAIL.
 func TestDroppedLines(t *testing.T) {
-	for name, load := range corpus(t) {
+	for name, s := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			texts, expect := load()
-			whole := judge(texts, expect).Verdict
-			for file, text := range texts {
-				lines := bytes.SplitAfter(text, []byte("\n"))
-				at := 0
-				for i, line := range lines {
-					end := at + len(line)
-					if !bytes.Contains(line, []byte("NCCL")) {
-						at = end // not read at all
-						continue
+			tr := newTrial(s)
+			var spots [][2]int // file, line
+			lines := make([][][]byte, len(tr.names))
+			for i, file := range tr.names {
+				lines[i] = bytes.SplitAfter(s.texts[file], []byte("\n"))
+				for k, line := range lines[i] {
+					if bytes.Contains(line, []byte("NCCL")) { // others are not read at all
+						spots = append(spots, [2]int{i, k})
 					}
-					texts[file] = slices.Concat(text[:at], text[end:])
-					if got := judge(texts, expect).Verdict; !allowed(whole, got) && !announcesLoss(line) {
-						t.Errorf("%s became %s without line %d of %s: %s", whole, got, i+1, file, line)
-					}
-					texts[file] = text[:at]
-					if got := judge(texts, expect).Verdict; !allowed(whole, got) && !announcesLoss(text[at:]) {
-						t.Errorf("%s became %s when %s ends before line %d: %s", whole, got, file, i+1, line)
-					}
-					at = end
 				}
-				texts[file] = text
+			}
+			for _, n := range sample(len(spots)) {
+				i, k := spots[n][0], spots[n][1]
+				file, line := tr.names[i], lines[i][k]
+				rest := slices.Concat(lines[i][:k], lines[i][k+1:])
+				if v := tr.judge(file, bytes.Join(rest, nil)); !allowed(tr.whole, v) && !announcesLoss(line) {
+					t.Errorf("%s became %s without line %d of %s: %s", tr.whole.Verdict, v.Verdict, k+1, file, line)
+				}
+				tail := bytes.Join(lines[i][k:], nil)
+				if v := tr.judge(file, bytes.Join(lines[i][:k], nil)); !allowed(tr.whole, v) && !announcesLoss(tail) {
+					t.Errorf("%s became %s when %s ends before line %d: %s", tr.whole.Verdict, v.Verdict, file, k+1, line)
+				}
 			}
 		})
 	}
 }
 
-// allowed: less evidence can only lead to UNKNOWN.
-func allowed(whole, part fabric.Outcome) bool { return part == whole || part == fabric.Unknown }
+// TestRepeatedLines prints lines twice, and whole files: that adds nothing.
+func TestRepeatedLines(t *testing.T) {
+	for name, s := range corpus(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTrial(s)
+			for _, file := range tr.names {
+				text := s.texts[file]
+				lines := bytes.SplitAfter(text, []byte("\n"))
+				for _, k := range sample(len(lines))[:min(len(lines), 10)] {
+					twice := bytes.Join(slices.Insert(slices.Clone(lines), k, lines[k]), nil)
+					if v := tr.judge(file, twice); !allowed(tr.whole, v) {
+						t.Errorf("%s became %s with line %d of %s twice: %s", tr.whole.Verdict, v.Verdict, k+1, file, lines[k])
+					}
+				}
+				if v := tr.judge(file, slices.Concat(text, text)); !allowed(tr.whole, v) {
+					t.Errorf("%s became %s with %s twice", tr.whole.Verdict, v.Verdict, file)
+				}
+			}
+		})
+	}
+}
+
+// TestRandomLoss takes away many lines at once.
+func TestRandomLoss(t *testing.T) {
+	for name, s := range corpus(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := judge(s.texts, s.expect)
+			r := rand.New(rand.NewPCG(2, uint64(len(name))))
+			for range tries / 4 {
+				share := r.Float64() * 0.3
+				texts := map[string][]byte{}
+				lost := []byte{}
+				for _, file := range slices.Sorted(maps.Keys(s.texts)) {
+					for line := range bytes.Lines(s.texts[file]) {
+						if r.Float64() < share {
+							lost = append(lost, line...)
+							continue
+						}
+						texts[file] = append(texts[file], line...)
+					}
+				}
+				if v := judge(texts, s.expect); !allowed(whole, v) && !announcesLoss(lost) {
+					t.Errorf("%s became %s without these lines:\n%s", whole.Verdict, v.Verdict, lost)
+				}
+			}
+		})
+	}
+}
+
+// TestInterleaved mixes the ranks' lines in one file at random: each process is
+// still understood.
+func TestInterleaved(t *testing.T) {
+	for name, s := range corpus(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := judge(s.texts, s.expect)
+			r := rand.New(rand.NewPCG(3, uint64(len(name))))
+			for range 5 {
+				if v := judge(shuffle(r, s.texts), s.expect); !allowed(whole, v) {
+					t.Errorf("%s %s became %s %s in one file", whole.Verdict, whole.Cause, v.Verdict, v.Cause)
+				}
+			}
+		})
+	}
+}
+
+// shuffle puts all files into one, each file's lines in their order.
+func shuffle(r *rand.Rand, texts map[string][]byte) map[string][]byte {
+	var files [][][]byte
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		files = append(files, bytes.SplitAfter(texts[name], []byte("\n")))
+	}
+	var out []byte
+	for len(files) > 0 {
+		i := r.IntN(len(files))
+		out = append(out, files[i][0]...)
+		if files[i] = files[i][1:]; len(files[i]) == 0 {
+			files = slices.Delete(files, i, i+1)
+		}
+	}
+	return map[string][]byte{"console.log": out}
+}
+
+// allowed: less evidence can only lead to UNKNOWN, or to the judgement on an
+// earlier attempt where it is the later one that is lost.
+func allowed(whole, part fabric.Verdict) bool {
+	return part.Verdict == whole.Verdict || part.Verdict == fabric.Unknown ||
+		part.Verdict == fabric.Fail && slices.ContainsFunc(whole.Attempts, func(a fabric.Attempt) bool { return a.Verdict == fabric.Fail })
+}
 
 // TestEveryLineCounts takes the lines of a proof away one at a time: none of
 // them may be missing.
@@ -150,20 +328,15 @@ func TestHalfAWord(t *testing.T) {
 // TestCutAnywhere ends the log of one rank anywhere, as a killed process
 // does whose output was buffered: half a word must not count as another.
 func TestCutAnywhere(t *testing.T) {
-	for name, load := range corpus(t) {
-		if strings.Contains(name, "nvlink") || strings.Contains(name, "single_node") || strings.Contains(name, "driver") {
-			continue // long, and not different
-		}
+	for name, s := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			texts, expect := load()
-			whole := judge(texts, expect).Verdict
-			file := slices.Max(slices.Collect(maps.Keys(texts)))
-			text := texts[file]
-			for end := 0; end < len(text); end += 5 {
-				texts[file] = text[:end]
-				if v := judge(texts, expect); !allowed(whole, v.Verdict) {
-					t.Fatalf("%s became %s when %s ends after %d bytes, %q:\n%s", whole, v.Verdict, file, end, text[max(0, end-60):end], show(v))
+			tr := newTrial(s)
+			file := tr.names[len(tr.names)-1]
+			text := s.texts[file]
+			for _, end := range sample(len(text)) {
+				if v := tr.judge(file, text[:end]); !allowed(tr.whole, v) && !announcesLoss(text[end:]) {
+					t.Fatalf("%s became %s when %s ends after %d bytes, %q:\n%s", tr.whole.Verdict, v.Verdict, file, end, text[max(0, end-60):end], show(v))
 				}
 			}
 		})

@@ -154,7 +154,10 @@ func (j *job) commSteps(s *steps) {
 		times[k]++
 	}
 	slices.SortStableFunc(order, func(a, b kind) int {
-		return cmp.Or(cmp.Compare(b.outcome.severity(), a.outcome.severity()), cmp.Compare(b.ranks, a.ranks))
+		return cmp.Or(
+			compareBools(a.cause == SingleNode, b.cause == SingleNode),
+			cmp.Compare(b.outcome.severity(), a.outcome.severity()), cmp.Compare(b.ranks, a.ranks),
+		)
 	})
 	for _, k := range order[:min(len(order), maxKinds)] {
 		text, quotes := first[k].describe()
@@ -169,6 +172,17 @@ func (j *job) commSteps(s *steps) {
 	if rest := len(order) - maxKinds; rest > 0 {
 		s.add(Seen, fmt.Sprintf("%s of communicators more", count(rest, "kind")))
 	}
+}
+
+// compareBools puts false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 func (g *communicator) describe() (string, []Quote) {
@@ -234,13 +248,16 @@ func (g *communicator) tally() (net map[Transport]int, within, half int) {
 
 // ownerSteps own up to what is inferred about whose edges are whose.
 func (j *job) ownerSteps(s *steps) {
-	several, counted := 0, 0
+	several, counted, adopted := 0, 0, 0
 	for _, p := range j.procs {
 		if len(p.Comms) > 1 {
 			several++
 		}
 		if len(p.counted) > 0 {
 			counted++
+		}
+		if p.adopted > 0 {
+			adopted++
 		}
 	}
 	if several > 0 {
@@ -250,6 +267,10 @@ func (j *job) ownerSteps(s *steps) {
 	if counted > 0 {
 		s.add(Inferred, fmt.Sprintf("in %s some lines fit several communicators alike: where an edge was connected as often as these are many, each of them has it, as a communicator connects an edge once",
 			processes(counted)))
+	}
+	if adopted > 0 {
+		s.add(Inferred, fmt.Sprintf("in %s connections of point-to-point calls fit several communicators: they were given to the one that has no others",
+			processes(adopted)))
 	}
 }
 
