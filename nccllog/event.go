@@ -155,7 +155,7 @@ func ofiKind(m []byte) EventKind {
 	switch {
 	case contains(m, "completed with error"),
 		hasPrefix(m, "Unexpected number of remote rails"),
-		contains(m, "remote address into address vector"),
+		contains(m, "into address vector"),
 		contains(m, "Failed call to fi_av_insert"):
 		return EventNetwork
 	}

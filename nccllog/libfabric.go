@@ -10,7 +10,7 @@ import "bytes"
 // shared memory was switched off is told in every run.
 // Source: libfabric src/log.c, aws-ofi-nccl src/platform-aws.cpp.
 func (p *Parser) libfabricLine(b []byte) bool {
-	if contains(b, "security group on either this instance or the peer instance") {
+	if contains(b, "security group on either this") {
 		p.noteShape(EventNetwork, b)
 		return true
 	}

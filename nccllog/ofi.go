@@ -31,20 +31,21 @@ func (ps *process) ofiProvider(r record, m []byte) bool {
 	if !ok {
 		return false
 	}
-	p := Provider{Fact: r.fact()}
+	var nics int
 	if head, found, ok := bytes.Cut(rest, []byte(" (found ")); ok {
 		s := scanner{found}
-		p.NICs, _ = s.number()
+		nics, _ = s.number()
 		rest = head
 	}
 	name, fabric, _ := bytes.Cut(rest, []byte(", fabric is "))
-	p.Name, p.Fabric = shorten(name), shorten(fabric)
 	for _, seen := range ps.Providers {
-		if seen.Name == p.Name && seen.Fabric == p.Fabric && seen.NICs == p.NICs {
+		if seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
 			return true
 		}
 	}
-	ps.Providers = keep(ps, ps.Providers, p)
+	ps.Providers = keep(ps, ps.Providers, Provider{
+		Name: shorten(name), Fabric: shorten(fabric), NICs: nics, Fact: r.fact(),
+	})
 	return true
 }
 

@@ -63,7 +63,7 @@ func (ps *process) pluginStep(m []byte) (StepKind, []byte) {
 		return StepSymbolMissing, firstWord(name)
 	}
 	switch {
-	case contains(m, "Failed to find ncclNetPlugin symbol"):
+	case contains(m, "find ncclNetPlugin symbol"):
 		return StepUnsupported, nil
 	case contains(m, "cannot open shared object file"):
 		library := beforeLast(m, ": cannot open")

@@ -15,7 +15,7 @@ import "bytes"
 // torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, NCCLUtils.hpp.
 func (p *Parser) torchLine(b []byte) bool {
 	switch {
-	case contains(b, "Watchdog caught collective operation timeout"):
+	case contains(b, "Watchdog caught collective"):
 		p.timeout(b)
 	case contains(b, "DistBackendError: "), contains(b, "NCCL error in: "), contains(b, "NCCL error: "):
 		p.aside.torch = p.log.Lines
