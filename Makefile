@@ -26,7 +26,7 @@ all_packages = $(patsubst $(module)/%,./%,$(shell go list ./...))
 with_ray = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' '"TRAINYARD_TEST_[A-Z_]+"' internal test))))
 
 # The packages whose tests hold, and with -update write, generated files.
-generated := ./internal/config ./test/layers
+generated := ./internal/config ./internal/report ./test/layers
 
 # What is installed is stamped with a checksum of the file that pins it, and
 # is brought up to date when that file, not its date, changes.
