@@ -3,6 +3,10 @@ package nccllog
 // event takes warnings, and the errors that NCCL prints at INFO. A job that
 // hangs can print millions of equal ones.
 func (ps *process) event(r record) {
+	if f := &ps.flood; f.msg != nil && sameShape(f.msg, r.msg) {
+		ps.Events[f.event].Count++
+		return
+	}
 	kind := ps.eventKind(r)
 	if kind == "" {
 		if r.level != warn {
@@ -14,6 +18,7 @@ func (ps *process) event(r record) {
 	shape := shapeOf(key[:0], kind, r.msg)
 	if i, seen := ps.events[string(shape)]; seen {
 		ps.Events[i].Count++
+		ps.flood.begin(kind, r.msg, i)
 		return
 	}
 	if len(ps.Events) >= maxFacts {

@@ -6,13 +6,13 @@ import "bytes"
 // lies between is skipped without looking at lines. Each begins with a byte that
 // is rare in other text, so that a search is one quick pass.
 var needles = [...]string{
-	"NCCL",             // NCCL's own lines, and PyTorch's about it
-	"<warn>",           // libfabric's lines
-	`\u003cwarn`,       // the same in JSON
-	"&lt;warn",         // the same in HTML
-	"Gpus ",            // # nThread 1 nGpus 1 ...: a table of nccl-tests begins
-	"Collective test ", // the line that names it
-	"RCCL ver",         // AMD's banner
+	"NCCL",               // NCCL's own lines, and PyTorch's about it
+	"<warn>",             // libfabric's lines
+	`\u003cwarn`,         // the same in JSON
+	"&lt;warn",           // the same in HTML
+	"# nThread ",         // a table of nccl-tests begins
+	"# Collective test ", // the line that names it
+	"RCCL ver",           // AMD's banner
 }
 
 // finder looks for needles from left to right in one block of text.
@@ -53,6 +53,21 @@ func (f *finder) find(from int) int {
 	return min(f.nccl, f.other)
 }
 
+// alone tells whether a marker is at the place and no other one, nor any other
+// needle, before end.
+func (f *finder) alone(at, end int) bool {
+	if at != f.nccl || f.other < end || !isMarker(f.b[at:end]) {
+		return false
+	}
+	for f.nccl = at + markerLen - len(needles[0]); f.nccl < end; {
+		f.nccl = index(f.b, needles[0], f.nccl+len(needles[0]))
+		if f.nccl < end && isMarker(f.b[f.nccl:end]) {
+			return false
+		}
+	}
+	return true
+}
+
 func (f *finder) findOther(from int) {
 	f.other = len(f.b)
 	for i := 1; i < len(needles); i++ {
@@ -79,12 +94,13 @@ func index(b []byte, lit string, from int) int {
 	}
 }
 
-// needleIn returns the place of the first needle, -1 if there is none.
+// needleIn returns the place of NCCL, or of another needle where there is none,
+// or -1.
 func needleIn(b []byte) int {
-	var f finder
-	f.reset(b)
-	if at := f.find(0); at < len(b) {
-		return at
+	for _, needle := range needles {
+		if at := index(b, needle, 0); at < len(b) {
+			return at
+		}
 	}
 	return -1
 }

@@ -50,9 +50,8 @@ func (j *joins) wants(b []byte) bool {
 	}
 }
 
-// physical takes a line, or a part of a long one, as it is in the file. It may
-// be known to be clean.
-func (p *Parser) physical(b []byte, clean bool) {
+// physical takes a line, or a part of a long one, as it is in the file.
+func (p *Parser) physical(b []byte) {
 	p.pod = p.pod[:0]
 	if c, ok := cutCRI(b); ok {
 		p.joins.form = criForm
@@ -62,10 +61,6 @@ func (p *Parser) physical(b []byte, clean bool) {
 	if d, ok := cutDocker(b); ok {
 		p.joins.form = dockerForm
 		p.docker(d)
-		return
-	}
-	if clean {
-		p.records(b)
 		return
 	}
 	p.lines(b, 0)

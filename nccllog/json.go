@@ -101,6 +101,10 @@ func appendUnescaped(dst, b []byte) []byte {
 			dst = append(dst, '\t')
 		case 'r':
 			dst = append(dst, '\r')
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
 		case '"', '\\', '/':
 			dst = append(dst, c)
 		case 'u':

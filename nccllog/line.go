@@ -157,6 +157,15 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 	return append(dst, b[0]), 1
 }
 
+// single hands on the only record of a clean line, whose marker is at the place.
+func (p *Parser) single(b []byte, at int) {
+	if c := b[len(b)-1]; c == ']' || c == ')' { // may end in Ray's note
+		p.records(b)
+		return
+	}
+	p.record(b[:at], levelOf(b[at+len("NCCL "):]), bytes.TrimSpace(b[at+markerLen:]))
+}
+
 // records hands on the records of a line: one, or several where the output of
 // processes ran together.
 func (p *Parser) records(b []byte) {
@@ -334,7 +343,7 @@ func (f *follow) begins(b []byte) bool {
 	switch {
 	case contains(b, "NCCL error"), contains(b, "Last error"):
 		f.after = afterError
-	case contains(b, "nThread ") && contains(b, "Gpus "):
+	case contains(b, "# nThread "):
 		f.table = tableLines
 	default:
 		return false

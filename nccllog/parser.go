@@ -142,18 +142,32 @@ func (p *Parser) block(b []byte) {
 			continue
 		}
 		at := p.finder.find(from)
-		skipped := bytes.Count(b[from:at], []byte{'\n'})
-		p.log.Lines += int64(skipped)
+		if end := bytes.LastIndexByte(b[from:at], '\n'); end >= 0 {
+			p.log.Lines += int64(bytes.Count(b[from:at], []byte{'\n'}))
+			from += end + 1
+		}
 		if at == len(b) {
 			return
 		}
-		if skipped > 0 {
-			from += bytes.LastIndexByte(b[from:at], '\n') + 1
-		}
 		end := at + bytes.IndexByte(b[at:], '\n')
-		p.whole(b[from:end])
+		p.found(b[from:end], at-from, p.finder.alone(at, end) && (p.finder.isClean() || clean(b[from:end])))
 		from = end + 1
 	}
+}
+
+// found takes a line with a needle; simple says that it is clean and has no other.
+func (p *Parser) found(b []byte, at int, simple bool) {
+	if !simple || len(b) > MaxLine {
+		p.whole(b)
+		return
+	}
+	p.log.Lines++
+	p.pod = p.pod[:0]
+	if _, ok := cutCRI(b); ok {
+		p.physical(b)
+		return
+	}
+	p.single(b, at)
 }
 
 // everyLine tells whether the next line may matter though it holds no needle.
@@ -174,5 +188,5 @@ func (p *Parser) whole(b []byte) {
 		return
 	}
 	p.log.Lines++
-	p.physical(b, p.finder.isClean())
+	p.physical(b)
 }

@@ -79,7 +79,7 @@ func (p *Parser) skip(b []byte) {
 // ifMatters reads what is held where a whole line would be read.
 func (p *Parser) ifMatters(b []byte) {
 	if p.log.Lines == 1 || p.matters(b) || needleIn(b) >= 0 {
-		p.physical(b, false)
+		p.physical(b)
 	}
 }
 

@@ -5,7 +5,8 @@ import "bytes"
 type level byte
 
 const (
-	info level = iota + 1
+	noLevel level = iota
+	info
 	warn
 	other // TRACE and CALL
 )
@@ -16,23 +17,32 @@ const markerLen = len("NCCL INFO ")
 
 // marker finds the first "NCCL <LEVEL> ".
 func marker(b []byte) (at int, l level) {
-	for from := 0; ; {
-		i := bytes.Index(b[from:], []byte("NCCL "))
-		if i < 0 {
-			return -1, 0
+	for {
+		at = index(b, "NCCL ", at)
+		if at == len(b) {
+			return -1, noLevel
 		}
-		at = from + i
-		rest := b[at+len("NCCL "):]
-		switch {
-		case hasPrefix(rest, "INFO "):
-			return at, info
-		case hasPrefix(rest, "WARN "):
-			return at, warn
-		case hasPrefix(rest, "TRACE ") || hasPrefix(rest, "CALL "):
-			return at, other
+		if l = levelOf(b[at+len("NCCL "):]); l != noLevel {
+			return at, l
 		}
-		from = at + len("NCCL ")
+		at += len("NCCL ")
 	}
+}
+
+func isMarker(b []byte) bool {
+	return hasPrefix(b, "NCCL ") && levelOf(b[len("NCCL "):]) != noLevel
+}
+
+func levelOf(b []byte) level {
+	switch {
+	case hasPrefix(b, "INFO "):
+		return info
+	case hasPrefix(b, "WARN "):
+		return warn
+	case hasPrefix(b, "TRACE "), hasPrefix(b, "CALL "):
+		return other
+	}
+	return noLevel
 }
 
 // prefix is what stands before the level: host:pid:tid [device].

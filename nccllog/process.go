@@ -21,18 +21,24 @@ type process struct {
 	from     [originKinds]string
 	vague    bool
 	namesake *process
+	flood    flood
 	setups
 }
 
 // lastOrigin is where the record before came from.
 type lastOrigin struct {
 	*process
-	wrappers, pod []byte
+	tid       int
+	left, pod []byte // what stood before the marker
+	start     int    // where the host begins in left
 }
 
 // process returns the process that a line belongs to, nil where there are too
 // many, and the thread that printed it.
 func (p *Parser) process(left []byte) (*process, int) {
+	if l := &p.last; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, p.pod) {
+		return l.process, l.tid
+	}
 	pre, ok := parsePrefix(left)
 	if !ok {
 		pre.start = trimBlanks(left, len(left))
@@ -54,8 +60,8 @@ func (p *Parser) process(left []byte) (*process, int) {
 		return nil, 0
 	}
 	ps.learn(o)
-	p.last.process = ps
-	p.last.wrappers = append(p.last.wrappers[:0], left[:pre.start]...)
+	p.last.process, p.last.tid, p.last.start = ps, pre.tid, pre.start
+	p.last.left = append(p.last.left[:0], left...)
 	p.last.pod = append(p.last.pod[:0], p.pod...)
 	return ps, pre.tid
 }
@@ -63,7 +69,7 @@ func (p *Parser) process(left []byte) (*process, int) {
 // is tells whether a record comes from where the one before it came from.
 func (l *lastOrigin) is(pre prefix, wrappers, pod []byte) bool {
 	return l.process != nil && len(pre.host) > 0 && l.PID == pre.pid && l.Host == string(pre.host) &&
-		bytes.Equal(l.wrappers, wrappers) && bytes.Equal(l.pod, pod)
+		bytes.Equal(l.left[:l.start], wrappers) && bytes.Equal(l.pod, pod)
 }
 
 // find returns the process of a record, a new one if need be. Several may have

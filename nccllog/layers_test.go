@@ -1,0 +1,78 @@
+package nccllog
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzUnescape: what JSON escapes comes back.
+func FuzzUnescape(f *testing.F) {
+	for _, s := range []string{"", "a\n\t\"\\/", "\u2028<0> -> \U0001f600", "\x00\x1b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		appendUnescaped(nil, []byte(s)) // whatever it is
+		if !utf8.ValidString(s) {
+			t.Skip()
+		}
+		quoted, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := endOfString(quoted[1:]); n != len(quoted)-2 {
+			t.Errorf("%s ends at %d", quoted, n)
+		}
+		if got := appendUnescaped(nil, quoted[1:len(quoted)-1]); string(got) != s {
+			t.Errorf("%s became %q", quoted, got)
+		}
+	})
+}
+
+// FuzzPrefix: whatever stands before a marker, what is read lies within it.
+func FuzzPrefix(f *testing.F) {
+	for _, s := range []string{
+		"vm:27:569 [6] ", "(W pid=3, ip=10.0.0.7) [0] ", "[1,30]<stdout>:[default3]:vm:1 [-1] ",
+		"2025-05-16T16:39:55.218-07:00vm:27:569 [0] int f(a**):418 ", "# MAGIC [155] node0: | 3: 10.0.0.1: ",
+		"\ufeff[pod/a/b] [2026-11-29 22:41:22] ", "99999999999:99999999999:99999999999 [",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pre, ok := parsePrefix(b)
+		if ok && (len(pre.host) == 0 || !bytes.HasPrefix(b[pre.start:], pre.host) || pre.pid < 0 || pre.tid < 0) {
+			t.Errorf("prefix %+v of %q", pre, b)
+		}
+		if rest, _ := peel(b); !bytes.HasSuffix(b, rest) {
+			t.Errorf("%q peeled to %q", b, rest)
+		}
+		originOf(b)
+		if at := wrapperStart(b); at < 0 || at > len(b) {
+			t.Errorf("wrappers of %q begin at %d", b, at)
+		}
+		if at := deviceStart(b); at < 0 || at > len(b) {
+			t.Errorf("device of %q begins at %d", b, at)
+		}
+	})
+}
+
+// FuzzFind: the quick search finds what a plain one finds.
+func FuzzFind(f *testing.F) {
+	f.Add([]byte("NCNCCL <<warn> Gpus NCCL"), byte(3))
+	f.Fuzz(func(t *testing.T, b []byte, step byte) {
+		var find finder
+		find.reset(b)
+		for from := 0; from <= len(b); from += 1 + int(step) {
+			want := len(b)
+			for _, needle := range needles {
+				if at := bytes.Index(b[from:], []byte(needle)); at >= 0 {
+					want = min(want, from+at)
+				}
+			}
+			if got := find.find(from); got != want {
+				t.Fatalf("%q from %d: %d, want %d", b, from, got, want)
+			}
+		}
+	})
+}
