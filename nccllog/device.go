@@ -102,10 +102,12 @@ func (ps *process) device(r record, network string, name, link []byte) {
 // gdrDisabled takes "GPU Direct RDMA Disabled for ...", which stands alone or
 // behind the network's name, and is printed for every pair of a GPU and a card.
 func (ps *process) gdrDisabled(r record) bool {
-	if !contains(r.msg, "GPU Direct RDMA Disabled") {
-		return contains(r.msg, "GPU Direct RDMA Enabled")
+	if !contains(r.msg, "GPU Direct RDMA ") {
+		return false
 	}
-	ps.noGDR(r, "GPU Direct RDMA Disabled")
+	if contains(r.msg, "Disabled") && !hasPrefix(r.msg, "NET/Socket") { // which never has it
+		ps.noGDR(r, "GPU Direct RDMA Disabled")
+	}
 	return true
 }
 

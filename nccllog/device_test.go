@@ -79,7 +79,7 @@ func TestNoGDR(t *testing.T) {
 			"NET/OFI Need to force simple protocol: FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES not supported",
 		}, []nccllog.Fact{fact(1, "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR"), fact(2, "NET/OFI Need to force simple protocol: GDR not supported")}},
 		{"the OFI plugin 1.15", []string{"NET/OFI Setting NCCL_PROTO='simple' to prevent data corruption (reason: GDR not supported)"}, []nccllog.Fact{fact(1, "NET/OFI Setting NCCL_PROTO='simple' to prevent data corruption (reason: GDR not supported)")}},
-		{"says nothing", []string{`NET/OFI Setting NCCL_PROTO to "simple"`, "DMA-BUF is available on GPU device 0", "Connected all rings, use ring PXN 0 GDR 0"}, nil},
+		{"says nothing", []string{`NET/OFI Setting NCCL_PROTO to "simple"`, "DMA-BUF is available on GPU device 0", "NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'", "Connected all rings, use ring PXN 0 GDR 0"}, nil},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, one(t, tt.messages...).NoGDR); diff != "" {

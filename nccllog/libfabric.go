@@ -11,7 +11,7 @@ import "bytes"
 // Source: libfabric src/log.c, aws-ofi-nccl src/platform-aws.cpp.
 func (p *Parser) libfabricLine(b []byte) bool {
 	if contains(b, "security group on either this") {
-		p.noteShape(EventNetwork, b)
+		p.noteShape(EventNetwork, b, b)
 		return true
 	}
 	at := bytes.Index(b, []byte("libfabric:"))
@@ -24,14 +24,7 @@ func (p *Parser) libfabricLine(b []byte) bool {
 		return true
 	}
 	if !hasPrefix(text, "FI_OPT_SHARED_MEMORY_PERMITTED set to") {
-		p.noteText(EventLibfabric, b, text)
+		p.noteShape(EventLibfabric, b, text)
 	}
 	return true
-}
-
-// noteText counts lines whose text is equal but for numbers, whatever stands
-// before it.
-func (p *Parser) noteText(kind EventKind, line, text []byte) {
-	var key [80]byte
-	p.note(kind, shapeOf(key[:0], kind, text), line)
 }

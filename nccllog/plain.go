@@ -55,8 +55,9 @@ func (p *Parser) note(kind EventKind, key, line []byte) {
 	p.log.Errors = append(p.log.Errors, Event{Kind: kind, Count: 1, Fact: Fact{Line: p.log.Lines, Text: shorten(line)}})
 }
 
-// noteShape counts lines that differ in numbers only as one event.
-func (p *Parser) noteShape(kind EventKind, line []byte) {
+// noteShape counts lines whose text is equal but for numbers as one event,
+// whatever stands before the text.
+func (p *Parser) noteShape(kind EventKind, line, text []byte) {
 	var key [80]byte
-	p.note(kind, shapeOf(key[:0], kind, line), line)
+	p.note(kind, shapeOf(key[:0], kind, text), line)
 }

@@ -19,12 +19,12 @@ func (p *Parser) torchLine(b []byte) bool {
 		p.timeout(b)
 	case contains(b, "DistBackendError: "), contains(b, "NCCL error in: "), contains(b, "NCCL error: "):
 		p.aside.torch = p.log.Lines
-		p.noteShape(EventTorch, b)
+		p.noteShape(EventTorch, b, b)
 		p.told(b)
 	case p.aside.torch == 0:
 		return false
 	case isResult(b):
-		p.noteShape(EventTorch, b)
+		p.noteShape(EventTorch, b, b)
 	case contains(b, "Last error:") && p.log.Lines-p.aside.torch < 8:
 		p.aside.last = p.log.Lines
 		if text, _ := after(b, "Last error:"); len(bytes.TrimSpace(text)) > 0 {
@@ -53,7 +53,8 @@ func (p *Parser) lastError(b []byte) bool {
 		return false
 	}
 	p.aside.last = 0
-	p.noteShape(EventTorch, append([]byte("Last error: "), b...))
+	b = append([]byte("Last error: "), b...)
+	p.noteShape(EventTorch, b, b)
 	return true
 }
 
