@@ -106,10 +106,11 @@ func (g *communicator) connect() {
 }
 
 // spansNodes tells whether the communicator needs a network: it spans several
-// hosts as NCCL counts them, has edges over a network, or joins hosts by NVLink,
-// which NCCL counts as one node.
+// hosts as NCCL counts them, or by their names while NCCL has not counted yet,
+// has edges over a network, or joins hosts by NVLink, which NCCL counts as one
+// node.
 func (g *communicator) spansNodes() bool {
-	return g.nodes > 1 || g.any(isNet) || g.joinsHosts()
+	return g.nodes > 1 || g.nodes == 0 && g.places() > 1 || g.any(isNet) || g.joinsHosts()
 }
 
 // joinsHosts tells whether NVLink connects the hosts of the communicator.

@@ -79,11 +79,7 @@ func (j *job) decide() finding {
 			all = append(all, f)
 		}
 	}
-	if oneNode := func(f finding) bool { return f.cause == SingleNode }; !slices.ContainsFunc(all, not(oneNode)) {
-		all = all[:min(len(all), 1)]
-	} else { // groups within a node are normal in a job that spans nodes
-		all = slices.DeleteFunc(all, oneNode)
-	}
+	all = crossing(all)
 	all = append(all, j.strays()...)
 	if f, ok := j.neverStarted(); ok {
 		all = append(all, f)
@@ -106,6 +102,20 @@ func (j *job) decide() finding {
 		return j.passed(all)
 	}
 	return worst
+}
+
+// crossing leaves out what used no network where others did: groups within a
+// node, or within the machines that NVLink joins, are normal in larger jobs.
+func crossing(all []finding) []finding {
+	for _, cause := range [...]Cause{SingleNode, MNNVLOnly} {
+		is := func(f finding) bool { return f.cause == cause }
+		if rest := slices.DeleteFunc(slices.Clone(all), is); len(rest) > 0 {
+			all = rest
+			continue
+		}
+		all = all[:min(len(all), 1)]
+	}
+	return all
 }
 
 // passed is the finding on a job of which every communicator is proven.

@@ -132,7 +132,7 @@ func (tr *trial) judge(file string, text []byte) fabric.Verdict {
 }
 
 // tries is how often a property is tried on a job, in lines or in random choices.
-const tries = 120
+const tries = 60
 
 // sample returns some of the numbers below n, the same in every run.
 func sample(n int) []int {

@@ -15,8 +15,16 @@ type sim struct {
 	net            func(rank int) network // nil: EFA with GPUDirect RDMA
 	groups         []group
 	eager          bool // all communicators are made before the first is used
-	host           string
 	pid            int
+	plans          []*plan // drawn from groups
+}
+
+// draw lays out what the groups connect.
+func (s *sim) draw() {
+	s.plans = nil
+	for _, g := range s.groups {
+		s.plans = append(s.plans, s.plan(g))
+	}
 }
 
 // network is what a rank uses between nodes.
@@ -69,6 +77,7 @@ func (s sim) network(rank int) network {
 // texts returns all ranks' logs by file name.
 func (s sim) texts() map[string][]byte {
 	all := map[string][]byte{}
+	s.draw()
 	for rank := range s.ranks() {
 		all[fmt.Sprintf("rank%03d.log", rank)] = s.log(rank)
 	}
@@ -87,8 +96,8 @@ func (s sim) log(rank int) []byte {
 	p := &printer{sim: s, rank: rank, net: s.network(rank)}
 	p.start()
 	var mine []int
-	for i, g := range s.groups {
-		if slices.Contains(g.members, rank) {
+	for i := range s.groups {
+		if _, member := s.plans[i].place[rank]; member {
 			mine = append(mine, i)
 		}
 	}
@@ -107,12 +116,8 @@ func (s sim) log(rank int) []byte {
 }
 
 func (p *printer) say(format string, args ...any) {
-	host := p.host
-	if host == "" {
-		host = "node"
-	}
 	local := p.rank % p.perNode
-	fmt.Fprintf(p, "%s%d:%d:%d [%d] NCCL INFO %s\n", host, p.node(p.rank), p.pid+100+local, p.pid+100+local, local, fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, "node%d:%d:%d [%d] NCCL INFO %s\n", p.node(p.rank), p.pid+100+local, p.pid+100+local, local, fmt.Sprintf(format, args...))
 }
 
 func (p *printer) old() bool { return strings.HasPrefix(p.version, "2.7.") }
@@ -139,7 +144,7 @@ func (p *printer) start() {
 // init prints the initialisation of the i-th group.
 func (p *printer) init(i int) {
 	g := p.groups[i]
-	me := slices.Index(g.members, p.rank)
+	me := p.plans[i].place[p.rank]
 	n, local := len(g.members), p.rank%p.perNode
 	byNode := map[int]int{}
 	for _, r := range g.members {
@@ -195,52 +200,90 @@ func (p *printer) use(i int) {
 	}
 	if p.groups[i].destroy {
 		g := p.groups[i]
-		p.say("comm 0x%x rank %d nranks %d cudaDev 0 busId 10 - Destroy COMPLETE", 0xa000+0x1000*i+p.rank, slices.Index(g.members, p.rank), len(g.members))
+		p.say("comm 0x%x rank %d nranks %d cudaDev 0 busId 10 - Destroy COMPLETE", 0xa000+0x1000*i+p.rank, p.plans[i].place[p.rank], len(g.members))
 	}
+}
+
+// hop is a connection between two ranks of the world.
+type hop struct{ channel, conn, from, to int }
+
+// phase is what a group connects in one go, and what it says then.
+type phase struct {
+	hops []hop
+	done string
+}
+
+// plan is what a group connects, by rank, and where its ranks are in it.
+type plan struct {
+	phases []phase
+	of     []map[int][]hop // of each phase, by rank
+	place  map[int]int
+}
+
+func (s sim) plan(g group) *plan {
+	p := &plan{place: map[int]int{}}
+	for i, r := range g.members {
+		p.place[r] = i
+	}
+	known := map[hop]bool{}
+	for _, what := range g.does {
+		ph := s.phase(g, what)
+		of := map[int][]hop{}
+		for _, h := range ph.hops {
+			if h.from == h.to || known[h] {
+				continue
+			}
+			known[h] = true
+			of[h.from] = append(of[h.from], h)
+			of[h.to] = append(of[h.to], h)
+		}
+		p.phases, p.of = append(p.phases, ph), append(p.of, of)
+	}
+	return p
+}
+
+func (s sim) phase(g group, what string) phase {
+	ph := phase{done: map[string]string{"rings": "Connected all rings", "trees": "Connected all trees", "nvls": "Connected NVLS tree"}[what]}
+	switch what {
+	case "rings":
+		for c := range g.channels {
+			order := s.ring(g, c)
+			for k, from := range order {
+				ph.hops = append(ph.hops, hop{c, 0, from, order[(k+1)%len(order)]})
+			}
+		}
+	case "trees", "nvls":
+		for c := range g.channels {
+			for _, pair := range s.tree(g, c, what == "nvls") {
+				ph.hops = append(ph.hops, hop{c, 0, pair[0], pair[1]}, hop{c, 0, pair[1], pair[0]})
+			}
+		}
+	case "p2p":
+		for k := range len(g.members) - 1 {
+			a, b := g.members[k], g.members[k+1]
+			ph.hops = append(ph.hops, hop{0, 1, a, b}, hop{1, 1, a, b}, hop{0, 1, b, a}, hop{1, 1, b, a})
+		}
+	}
+	return ph
 }
 
 // connect prints the connections of a group, each once.
 func (p *printer) connect(i int) {
-	g := p.groups[i]
-	done := map[string]bool{}
-	for _, what := range g.does {
-		switch what {
-		case "rings":
-			for c := range g.channels {
-				order := p.ring(g, c)
-				for k, from := range order {
-					p.edge(g, done, c, 0, from, order[(k+1)%len(order)])
-				}
-			}
-			if !p.old() {
-				p.say("Connected all rings")
-			}
-		case "trees", "nvls":
-			for c := range g.channels {
-				for _, pair := range p.tree(g, c, what == "nvls") {
-					p.edge(g, done, c, 0, pair[0], pair[1])
-					p.edge(g, done, c, 0, pair[1], pair[0])
-				}
-			}
-			p.say("%s", map[string]string{"trees": "Connected all trees", "nvls": "Connected NVLS tree"}[what])
-		case "p2p":
-			for k := range len(g.members) - 1 {
-				for c := range 2 {
-					p.edge(g, done, c, 1, g.members[k], g.members[k+1])
-				}
-				for c := range 2 {
-					p.edge(g, done, c, 1, g.members[k+1], g.members[k])
-				}
-			}
+	for k, ph := range p.plans[i].phases {
+		for _, h := range p.plans[i].of[k][p.rank] {
+			p.edge(i, h)
+		}
+		if ph.done != "" && !p.old() {
+			p.say("%s", ph.done)
 		}
 	}
 }
 
 // ring is the order of the ranks on a channel: each channel enters a node at
 // another GPU.
-func (p *printer) ring(g group, channel int) []int {
+func (s sim) ring(g group, channel int) []int {
 	var order []int
-	for _, local := range p.byNode(g) {
+	for _, local := range s.byNode(g) {
 		at := 2 * channel % len(local)
 		order = append(order, local[at:]...)
 		order = append(order, local[:at]...)
@@ -248,10 +291,10 @@ func (p *printer) ring(g group, channel int) []int {
 	return order
 }
 
-func (p *printer) byNode(g group) [][]int {
+func (s sim) byNode(g group) [][]int {
 	var nodes [][]int
 	for _, r := range g.members {
-		if n := len(nodes); n > 0 && p.node(nodes[n-1][0]) == p.node(r) {
+		if n := len(nodes); n > 0 && s.node(nodes[n-1][0]) == s.node(r) {
 			nodes[n-1] = append(nodes[n-1], r)
 			continue
 		}
@@ -262,10 +305,10 @@ func (p *printer) byNode(g group) [][]int {
 
 // tree returns pairs of neighbours: a chain in each node and one over their
 // heads, or the latter only.
-func (p *printer) tree(g group, channel int, headsOnly bool) [][2]int {
+func (s sim) tree(g group, channel int, headsOnly bool) [][2]int {
 	var pairs [][2]int
 	last := -1
-	for _, local := range p.byNode(g) {
+	for _, local := range s.byNode(g) {
 		head := local[channel%len(local)]
 		if last >= 0 {
 			pairs = append(pairs, [2]int{last, head})
@@ -278,20 +321,13 @@ func (p *printer) tree(g group, channel int, headsOnly bool) [][2]int {
 	return pairs
 }
 
-// edge prints an edge as this rank sees it.
-func (p *printer) edge(g group, done map[string]bool, channel, conn, from, to int) {
-	if from == to || p.rank != from && p.rank != to {
-		return
-	}
-	key := fmt.Sprint(channel, conn, from, to)
-	if done[key] {
-		return
-	}
-	done[key] = true
-	a, b := slices.Index(g.members, from), slices.Index(g.members, to)
-	head := fmt.Sprintf("Channel %02d/%d : %d[%d] -> %d[%d]", channel, conn, a, from%p.perNode, b, to%p.perNode)
+// edge prints a connection as this rank sees it.
+func (p *printer) edge(i int, h hop) {
+	g, place := p.groups[i], p.plans[i].place
+	from, to := h.from, h.to
+	head := fmt.Sprintf("Channel %02d/%d : %d[%d] -> %d[%d]", h.channel, h.conn, place[from], from%p.perNode, place[to], to%p.perNode)
 	if p.old() {
-		head = fmt.Sprintf("Channel %02d : %d[%x0] -> %d[%x0]", channel, a, from%p.perNode+1, b, to%p.perNode+1)
+		head = fmt.Sprintf("Channel %02d : %d[%x0] -> %d[%x0]", h.channel, place[from], from%p.perNode+1, place[to], to%p.perNode+1)
 	}
 	if p.node(from) == p.node(to) || g.mnnvl {
 		if p.rank == from {
@@ -299,15 +335,16 @@ func (p *printer) edge(g group, done map[string]bool, channel, conn, from, to in
 		}
 		return
 	}
-	shared := strings.Repeat("/Shared", conn)
-	device := channel % p.net.devices
+	shared := strings.Repeat("/Shared", h.conn)
+	device := h.channel % p.net.devices
 	if p.rank == to {
 		p.say("%s [receive] via NET/%s/%d%s%s", head, p.net.name, device, p.net.suffix, shared)
 		return
 	}
-	via := fmt.Sprintf("%d", device)
-	if proxy := p.node(from)*p.perNode + 2*device; p.perNode == 8 && proxy != from && slices.Contains(g.members, proxy) && conn == 0 {
-		via = fmt.Sprintf("%d(%d)", device, slices.Index(g.members, proxy))
+	via := fmt.Sprint(device)
+	proxy := p.node(from)*p.perNode + 2*device // the GPU beside the card
+	if at, ok := place[proxy]; ok && p.perNode == 8 && proxy != from && h.conn == 0 {
+		via = fmt.Sprintf("%d(%d)", device, at)
 	}
 	p.say("%s [send] via NET/%s/%s%s%s", head, p.net.name, via, p.net.suffix, shared)
 }

@@ -1,7 +1,9 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/nccllog"
@@ -261,6 +263,7 @@ func (j *job) oneSided() (Warning, bool) {
 			}
 		}
 	}
+	slices.SortStableFunc(without, func(a, b *process) int { return cmp.Compare(a.rank(), b.rank()) })
 	w.Text = fmt.Sprintf("GPUDirect RDMA is used at one end of edges only: not by %s", list(labels(without)))
 	return w, len(without) > 0
 }
