@@ -15,7 +15,7 @@ func TestTorch(t *testing.T) {
 	const raised = "torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:93, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.21.5"
 	const system = "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error. "
 	watchdog := func(rank string) string {
-		return "[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank " + rank + "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out."
+		return "[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] " + rank + " Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out."
 	}
 	tests := []struct {
 		name  string
@@ -33,9 +33,9 @@ func TestTorch(t *testing.T) {
 		{"older PyTorch", []string{"RuntimeError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:911, unhandled system error, NCCL version 2.7.8"}, []event{
 			{Kind: "torch", Count: 1, Fact: fact(1, "RuntimeError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:911, unhandled system error, NCCL version 2.7.8")},
 		}},
-		{"watchdogs of two ranks", []string{watchdog("0"), watchdog("1"), watchdog("0")}, []event{
-			{Kind: "timeout", Count: 2, Fact: fact(1, watchdog("0"))},
-			{Kind: "timeout", Count: 1, Fact: fact(2, watchdog("1"))},
+		{"watchdogs of two ranks", []string{watchdog("[Rank 0]"), watchdog("[PG ID 0 PG GUID 0(default_pg) Rank 1]"), "RuntimeError: " + watchdog("[Rank 0]")}, []event{
+			{Kind: "timeout", Count: 2, Fact: fact(1, watchdog("[Rank 0]"))},
+			{Kind: "timeout", Count: 1, Fact: fact(2, watchdog("[PG ID 0 PG GUID 0(default_pg) Rank 1]"))},
 		}},
 		{"nothing of PyTorch's", []string{"Last error: disk full", "ncclSystemError is a name", "vLLM is using nccl==2.27.7", "NCCL_DEBUG=INFO python train.py"}, nil},
 	}

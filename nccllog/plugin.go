@@ -34,6 +34,10 @@ func (ps *process) plugin(r record) bool {
 			ps.step(r, StepLoaded, m[bytes.LastIndexByte(m, ' ')+1:])
 		}
 		return true
+	case hasPrefix(m, "ncclOsDlsym(ncclNetPlugin_"): // 2.30
+		version, _, _ := bytes.Cut(m[len("ncclOsDlsym(ncclNetPlugin_"):], []byte{')'})
+		ps.step(r, StepSymbolMissing, version)
+		return true
 	case hasPrefix(m, "ncclOsDlopen("): // 2.30; of every library that NCCL loads
 		if m = m[len("ncclOsDlopen("):]; !contains(m, "nccl-net") {
 			return true

@@ -64,6 +64,10 @@ func TestPlugin(t *testing.T) {
 		{"2.27 loaded", []string{"NET/Plugin: Loaded net plugin Libfabric (v10)", "Successfully loaded external plugin libnccl-net.so"}, []string{"loaded Libfabric"}},
 		{"2.28 loaded", []string{"NET/Plugin: Loaded net plugin FasTrak (v11)", "Successfully loaded external network plugin /usr/lib/libnccl-net.so"}, []string{"loaded FasTrak"}},
 		{"2.28 loaded, one line lost", []string{"Successfully loaded external network plugin /usr/lib/libnccl-net.so"}, []string{"loaded /usr/lib/libnccl-net.so"}},
+		{"2.30 loaded", []string{
+			"ncclOsDlsym(ncclNetPlugin_v11) failed: /usr/lib/libnccl-net.so: undefined symbol: ncclNetPlugin_v11", "NET/Plugin: Loaded net plugin Libfabric (v10)",
+			"ncclOsDlsym(ncclCollNetPlugin_v11) failed: /usr/lib/libnccl-net.so: undefined symbol: ncclCollNetPlugin_v11",
+		}, []string{"symbol-missing v11", "loaded Libfabric"}},
 		{"2.6 too old", []string{"NET/Plugin: Failed to find ncclNetPlugin_v3 symbol."}, []string{"symbol-missing v3"}},
 		{"2.13 to 2.18 too old", []string{"NET/Plugin: Failed to find ncclNetPlugin symbol (v4 or v5)."}, []string{"unsupported"}},
 		{"2.19 to 2.25 too old", []string{"NET/Plugin: Failed to find ncclNetPlugin symbol (>= v5). ncclNetPlugin symbols v4 and lower are not supported."}, []string{"unsupported"}},

@@ -58,10 +58,11 @@ func (p *Parser) lastError(b []byte) bool {
 	return true
 }
 
-// timeout takes the watchdog's report, one a rank.
+// timeout takes the watchdog's report, one a rank: "[Rank 3] Watchdog ..." and,
+// since PyTorch 2.4, "[PG ID 0 PG GUID 0(default_pg) Rank 3] Watchdog ...".
 func (p *Parser) timeout(b []byte) {
 	key := []byte(EventTimeout)
-	if rest, ok := after(b, "[Rank "); ok {
+	if rest, ok := after(b, "Rank "); ok {
 		rank, _, _ := bytes.Cut(rest, []byte{']'})
 		key = append(key, rank[:min(len(rank), 20)]...)
 	}
