@@ -20,7 +20,7 @@ type rayFile struct {
 	worker  string // Ray's id of the process; empty for other files
 	job     string // Ray's id of the job; empty where the name does not tell
 	pid     int
-	session string // name of the session's folder, equal on all nodes
+	session string // tells sessions apart: the name of its folder, equal on all nodes
 	driver  bool   // the output of a job's own command
 }
 
@@ -71,17 +71,20 @@ func parseRayFile(path string) rayFile {
 }
 
 // sessionOf finds the folder session_<time>_<pid> that the file is in, behind
-// the link session_latest too.
+// the link session_latest too. Where there is none, as in copies, the file's own
+// folder stands for it: logs of one session from several such folders find each
+// other by their communicators.
 func sessionOf(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved
+	resolved := path
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		resolved = to
 	}
-	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+	for part := range strings.SplitSeq(filepath.ToSlash(resolved), "/") {
 		if strings.HasPrefix(part, "session_") {
 			return part
 		}
 	}
-	return ""
+	return filepath.Dir(path)
 }
 
 // rayWorker is what Ray Train's records tell of a worker.
@@ -155,6 +158,9 @@ func (s *search) placeRay(logs []Log) {
 	}
 	for i := range logs {
 		log := &logs[i]
+		if len(sessions) == 1 {
+			log.ray.session = ""
+		}
 		worker, known := s.workers[log.ray.worker]
 		if log.ray.worker == "" {
 			continue
@@ -167,9 +173,6 @@ func (s *search) placeRay(logs []Log) {
 		}
 		if log.ray.job == "" {
 			log.ray.job = worker.job
-		}
-		if len(sessions) == 1 {
-			log.ray.session = ""
 		}
 		log.Job = log.ray.jobName()
 		if log.Job != "" && worker.world > 0 {
@@ -202,26 +205,33 @@ func jobInside(head []byte) string {
 	return string(id)
 }
 
+// place is where a process of Ray's runs, as far as file names tell.
+type place struct {
+	session string
+	pid     int
+}
+
 // placeDrivers gives the output of a job's own command its job: that of the
 // workers whose processes it names, if all of them are of one.
 func placeDrivers(logs []Read) {
-	jobs := map[int][]string{} // by pid
+	jobs := map[place][]string{}
 	for _, log := range logs {
-		if log.ray.worker != "" && log.Job != "" && !slices.Contains(jobs[log.ray.pid], log.Job) {
-			jobs[log.ray.pid] = append(jobs[log.ray.pid], log.Job)
+		at := place{log.ray.session, log.ray.pid}
+		if log.ray.worker != "" && log.Job != "" && !slices.Contains(jobs[at], log.Job) {
+			jobs[at] = append(jobs[at], log.Job)
 		}
 	}
 	for i := range logs {
 		if log := &logs[i]; log.ray.driver && log.Job == "" && log.Parsed != nil {
-			log.Job = onlyJob(log.Parsed.Processes, jobs)
+			log.Job = onlyJob(log.Parsed.Processes, log.ray.session, jobs)
 		}
 	}
 }
 
-func onlyJob(processes []*nccllog.Process, jobs map[int][]string) string {
+func onlyJob(processes []*nccllog.Process, session string, jobs map[place][]string) string {
 	found := ""
 	for _, p := range processes {
-		for _, job := range jobs[p.PID] {
+		for _, job := range jobs[place{session, p.PID}] {
 			if found != "" && found != job {
 				return ""
 			}

@@ -78,6 +78,28 @@ func TestSessionsKeepTheirJobsApart(t *testing.T) {
 	}
 }
 
+// Copies have lost the session's name: equal ids in two folders may be two jobs,
+// of which one must not pass for a restart of the other.
+func TestCopiedFoldersKeepTheirJobsApart(t *testing.T) {
+	driver := "job-driver-raysubmit_1.log"
+	dir := tree(t, map[string]string{
+		"a/" + worker0 + ".out": "x", "b/" + worker0 + ".out": "x", "b/" + driver: "(W pid=5763) host0:5763:1 [0] NCCL INFO Using network Socket\n",
+	})
+	found := find(t, dir)
+	logs, err := ReadAll(t.Context(), found.Logs, &Progress{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, log := range logs {
+		job, _ := filepath.Rel(dir, log.Job)
+		got = append(got, job)
+	}
+	if diff := cmp.Diff([]string{"a/06000000", "b/06000000", "b/06000000"}, got); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+}
+
 func TestWorldIn(t *testing.T) {
 	for message, want := range map[string]int{"": 0, "world_size=": 0, "[rank=0, world_size=16]": 16, "world_size=99999999999999999999]": 0, "world_size=4": 4} {
 		if got := worldIn(message); got != want {

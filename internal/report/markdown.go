@@ -35,8 +35,9 @@ func Markdown(r fabric.Report, explain bool) string {
 func markdownJobs(b *strings.Builder, r fabric.Report) {
 	jobs := worstFirst(r.Jobs)
 	fmt.Fprintf(b, "%s\n\n| verdict | job | network | ranks | cause |\n|---|---|---|---|---|\n", tally(jobs))
-	for _, job := range jobs[:min(len(jobs), mostJobs)] {
-		cells := jobCells(job)
+	names := jobNames(jobs)
+	for i, job := range jobs[:min(len(jobs), mostJobs)] {
+		cells := jobCells(job, names[i])
 		for i := range cells {
 			cells[i] = escape(cells[i])
 		}
@@ -85,7 +86,7 @@ func markdownQuotes(b *strings.Builder, quotes []fabric.Quote) {
 		return
 	}
 	var lines []string
-	names := shortNames(quotes)
+	names := quoteNames(quotes)
 	for i, q := range quotes {
 		lines = append(lines, fmt.Sprintf("%s:%d  %s", names[i], q.Line, clean(q.Text)))
 	}
@@ -101,7 +102,7 @@ func markdownReasoning(b *strings.Builder, steps []fabric.Step) {
 	b.WriteString("\n<details><summary>Why</summary>\n\n")
 	for _, step := range steps {
 		fmt.Fprintf(b, "- **%s** %s\n", step.Kind, escape(step.Text))
-		names := shortNames(step.Evidence)
+		names := quoteNames(step.Evidence)
 		for i, q := range step.Evidence {
 			fmt.Fprintf(b, "  - %s: %s\n", escape(fmt.Sprintf("%s:%d", names[i], q.Line)), escape(q.Text))
 		}

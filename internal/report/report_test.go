@@ -253,6 +253,23 @@ func TestJSONRoundTrips(t *testing.T) {
 	}
 }
 
+func TestShortNames(t *testing.T) {
+	const id = "00bee97ad0c1910c685cdcb930bc02e17b96a4b8ac9e7a7960060b13"
+	tests := []struct{ files, want []string }{
+		{[]string{"rank0.log"}, []string{"rank0.log"}},
+		{[]string{"a/b/rank0.log"}, []string{"rank0.log"}},
+		{[]string{"a/b/0/out", "a/b/1/out"}, []string{"0/out", "1/out"}},
+		{[]string{"/a/out", "/b/out"}, []string{"/a/out", "/b/out"}},
+		{[]string{"/a/x-" + id + "-06000000.out", "stdin"}, []string{"/a/x-00bee97a…-06000000.out", "stdin"}},
+		{[]string{"ab/x", "abc/x"}, []string{"ab/x", "abc/x"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, shortNames(tt.files)); diff != "" {
+			t.Errorf("shortNames(%q) (-want +got):\n%s", tt.files, diff)
+		}
+	}
+}
+
 func TestRanges(t *testing.T) {
 	for want, numbers := range map[string][]int{
 		"": nil, "3": {3}, "0-7": {0, 1, 2, 3, 4, 5, 6, 7}, "0-1,3,5-6": {0, 1, 3, 5, 6}, "0,2,4,… (6)": {0, 2, 4, 6, 8, 10},

@@ -93,8 +93,9 @@ func (t *text) jobs(r fabric.Report) {
 	t.line(tally(jobs))
 	t.section()
 	var table [][]string
-	for _, job := range jobs[:min(len(jobs), mostJobs)] {
-		table = append(table, jobCells(job))
+	names := jobNames(jobs)
+	for i, job := range jobs[:min(len(jobs), mostJobs)] {
+		table = append(table, jobCells(job, names[i]))
 	}
 	widths := fit(table, 1, longestCause)
 	for i, cells := range table {
@@ -110,13 +111,13 @@ func (t *text) jobs(r fabric.Report) {
 }
 
 // jobCells is a job in one line of a table.
-func jobCells(job fabric.Job) []string {
+func jobCells(job fabric.Job, name string) []string {
 	v := job.Verdict
 	ranks := count(v.Ranks.Seen, "rank")
 	if v.Ranks.Expected > v.Ranks.Seen {
 		ranks = fmt.Sprintf("%d of %s", v.Ranks.Seen, count(v.Ranks.Expected, "rank"))
 	}
-	return []string{string(v.Verdict), shortName(job.Name), networkOf(v.Transport), ranks, string(v.Cause)}
+	return []string{string(v.Verdict), name, networkOf(v.Transport), ranks, string(v.Cause)}
 }
 
 // fit cleans the cells, clips them to most columns, and returns the widths of
@@ -284,7 +285,7 @@ func causeText(v fabric.Verdict) string {
 
 // quotes writes lines of the logs behind their place.
 func (t *text) quotes(indent string, quotes []fabric.Quote) {
-	names := shortNames(quotes)
+	names := quoteNames(quotes)
 	for i, q := range quotes {
 		place := fmt.Sprintf("%s:%d", names[i], q.Line)
 		body := place + "  " + clean(q.Text)
@@ -298,21 +299,37 @@ func (t *text) quotes(indent string, quotes []fabric.Quote) {
 	}
 }
 
+func quoteNames(quotes []fabric.Quote) []string {
+	files := make([]string, len(quotes))
+	for i, q := range quotes {
+		files[i] = q.File
+	}
+	return shortNames(files)
+}
+
+func jobNames(jobs []fabric.Job) []string {
+	names := make([]string, len(jobs))
+	for i, job := range jobs {
+		names[i] = job.Name
+	}
+	return shortNames(names)
+}
+
 // shortNames names files as briefly as still tells them apart: without the
 // folder that all are in, and long ids cut.
-func shortNames(quotes []fabric.Quote) []string {
-	if len(quotes) == 0 {
+func shortNames(files []string) []string {
+	if len(files) == 0 {
 		return nil
 	}
-	common := filepath.Dir(quotes[0].File)
-	for _, q := range quotes {
-		for common != "." && common != "/" && !strings.HasPrefix(q.File, common+"/") {
+	common := filepath.Dir(files[0])
+	for _, file := range files {
+		for common != "." && common != "/" && !strings.HasPrefix(file, common+"/") {
 			common = filepath.Dir(common)
 		}
 	}
-	names := make([]string, len(quotes))
-	for i, q := range quotes {
-		names[i] = shortName(strings.TrimPrefix(strings.TrimPrefix(q.File, common), "/"))
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = shortName(strings.TrimPrefix(file, common+"/"))
 	}
 	return names
 }
