@@ -2,22 +2,6 @@ package nccllog
 
 import "bytes"
 
-// edgeKey is what makes an edge seen from one end different from another. The
-// run of set-up stands for the communicator.
-type edgeKey struct {
-	setup, channel, conn, from, to int
-	direction                      Direction
-	look
-}
-
-// look is how an edge travels.
-type look struct {
-	transport     Transport
-	net           string
-	device, proxy int
-	gdr, shared   bool
-}
-
 // channel takes lines that begin with Channel or, up to NCCL 2.6, with Ring.
 // Two more kinds begin alike and are no edges: the order of the ranks in a ring
 // ("Channel 00/08 :  0  1  2", where 08 is the number of channels, which NCCL 2.4
@@ -171,27 +155,24 @@ func (e *parsedEdge) network(s scanner) (ok bool) {
 
 func (ps *process) addEdge(r record, e parsedEdge) {
 	ps.place(r.thread, &e)
-	k := edgeKey{
-		setup: e.Setup, channel: e.Channel, conn: e.Conn, from: e.From, to: e.To, direction: e.Direction,
-		look: look{transport: e.Transport, device: e.Device, proxy: e.Proxy, gdr: e.GDR, shared: e.Shared},
-	}
-	k.net = ps.name(e.name)
-	if seen := ps.edges[k]; seen != nil {
+	e.Net = ps.name(e.name)
+	seen, slot := ps.edges.find(ps.Edges, &e.Edge)
+	if seen != nil {
 		seen.Count++
 		return
 	}
-	if len(ps.edges) >= maxEdges {
+	if len(ps.Edges) >= maxEdges {
 		ps.log.Dropped++
 		return
 	}
-	added := e.Edge
-	added.Net, added.Count, added.Line = k.net, 1, r.line
-	if _, known := ps.looks[k.look]; !known {
-		ps.looks[k.look] = struct{}{}
+	added := ps.edges.add(slot, len(ps.Edges))
+	*added = e.Edge
+	added.Count, added.Line = 1, r.line
+	if ps.edges.firstLook(ps.Edges, added) {
 		added.Text = r.fact().Text
 	}
-	ps.edges[k] = &added
-	ps.Edges = append(ps.Edges, &added)
+	ps.Edges = append(ps.Edges, added)
+	ps.edges.grow(ps.Edges)
 }
 
 // name returns the string of a network's name, the same one each time.

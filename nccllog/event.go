@@ -24,6 +24,9 @@ func (ps *process) event(r record) {
 	if len(ps.Events) >= maxFacts {
 		return // by now the kinds are known; equal warnings about other peers add nothing
 	}
+	if ps.events == nil {
+		ps.events = map[string]int{}
+	}
 	ps.events[string(shape)] = len(ps.Events)
 	ps.Events = append(ps.Events, Event{Kind: kind, Count: 1, Fact: r.fact()})
 }

@@ -11,10 +11,9 @@ type procKey struct {
 type process struct {
 	*Process
 	log     *Log
-	edges   map[edgeKey]*Edge
-	looks   map[look]struct{}
+	edges   edgeIndex
 	events  map[string]int
-	threads map[int]*thread
+	threads []*thread
 	current *thread
 	// from is where its lines come from, by kind of wrapper; vague says that some
 	// had no wrapper. Namesake is another process with its host and pid.
@@ -106,10 +105,6 @@ func (p *Parser) newProcess(pre prefix) *process {
 	ps := &process{
 		Process:  &Process{Host: key.host, PID: key.pid},
 		log:      &p.log,
-		edges:    map[edgeKey]*Edge{},
-		looks:    map[look]struct{}{},
-		events:   map[string]int{},
-		threads:  map[int]*thread{},
 		namesake: p.procs[key],
 	}
 	p.procs[key] = ps
@@ -147,15 +142,17 @@ func (ps *process) thread(tid int) *thread {
 	if ps.current != nil && ps.current.tid == tid {
 		return ps.current
 	}
-	t := ps.threads[tid]
-	if t == nil {
-		t = &thread{tid: tid}
-		if len(ps.threads) < maxFacts {
-			ps.threads[tid] = t
+	for _, t := range ps.threads {
+		if t.tid == tid {
+			ps.current = t
+			return t
 		}
 	}
-	ps.current = t
-	return t
+	ps.current = &thread{tid: tid}
+	if len(ps.threads) < maxFacts {
+		ps.threads = append(ps.threads, ps.current)
+	}
+	return ps.current
 }
 
 // keep appends to a list of facts that has a limit.
