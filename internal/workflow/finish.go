@@ -43,7 +43,7 @@ func (f *following) conclude(end ending) error {
 	case end.failedFast:
 		return f.stoppedFor(end.verdict)
 	case end.state == runs.Succeeded:
-		return f.demanded(end.verdict)
+		return Demanded(end.verdict)
 	case end.state == runs.Interrupted:
 		return fault.WithCode(fault.Interrupted, errors.New("interrupted; the job was stopped"))
 	case end.state == runs.TimedOut:
@@ -84,23 +84,10 @@ func (f *following) transportText(v fabric.Verdict) string {
 	return fmt.Sprintf("%s  %s", v.Verdict, v.Summary)
 }
 
-// demanded turns a verdict that misses a demand into the command's error.
-func (f *following) demanded(v fabric.Verdict) error {
-	if !v.Blocks() {
-		return nil
-	}
-	code := fault.Unproven
-	if v.Verdict == fabric.Fail {
-		code = fault.FabricFail
-	}
-	err := fmt.Errorf("checking for %s: %s (%s)", v.Expectation, v.Verdict, v.Cause)
-	return fault.WithCode(code, fault.WithHint(v.Remedy, err))
-}
-
 // stoppedFor is the error of a job that --fail-fast ended. Its last lines may
 // have changed the verdict; that the job was stopped has not.
 func (f *following) stoppedFor(v fabric.Verdict) error {
-	if err := f.demanded(v); err != nil && v.Verdict == fabric.Fail {
+	if err := Demanded(v); err != nil && v.Verdict == fabric.Fail {
 		return err
 	}
 	return fault.WithCode(fault.FabricFail, fmt.Errorf("checking for %s: stopped at a FAIL, and in the end %s (%s)", v.Expectation, v.Verdict, v.Cause))

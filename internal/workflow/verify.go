@@ -144,7 +144,7 @@ func readLogs(ctx context.Context, logs []logfiles.Log, story *ui.Story) ([]logf
 		}
 	}
 	if skipped > 0 && err == nil {
-		story.Note(plural(skipped, "file") + " in the folders hold no text and were passed over")
+		story.Note("passed over " + plural(skipped, "file") + " without text")
 	}
 	return read, err
 }
