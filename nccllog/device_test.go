@@ -107,6 +107,10 @@ func TestOFI(t *testing.T) {
 		{"NET/OFI Running on p4d.24xlarge platform, Setting NCCL_TOPO_FILE environment variable to /opt/x.xml", process{Instance: name("p4d.24xlarge")}},
 		{"NET/OFI Running on p5.48xlarge platform, topology file /opt/x.xml", process{Instance: name("p5.48xlarge")}},
 		{"NET/OFI Running on p5en.48xlarge platform, NCCL_TOPO_FILE environment variable is already set to /x.xml", process{Instance: name("p5en.48xlarge")}},
+		{"NET/OFI Configuring AWS-specific options", process{Platform: name("AWS")}},
+		{"NET/OFI GDR disabled on GDR-supported instance type p5.48xlarge", process{
+			Instance: name("p5.48xlarge"), Steps: []nccllog.Step{{Kind: "no-gdr", Name: "Libfabric", Count: 1}},
+		}},
 		{"NET/OFI NIC group 3 device #1 0000:a0:1b.0", process{NICGroups: 4}},
 		{"NET/OFI Selected Provider is efa;ofi_rxr", process{Providers: []provider{{Name: "efa;ofi_rxr"}}}},
 		{"NET/OFI Selected Provider is efa (found 4 nics)", process{Providers: []provider{{Name: "efa", NICs: 4}}}},

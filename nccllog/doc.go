@@ -20,10 +20,18 @@
 //
 // # What is understood
 //
-// The lines of NCCL 2.4 to 2.30 and of the AWS OFI plugin, with or without time
-// stamps, the prefixes and colours of Ray's driver log, carriage returns, and
-// several records run together in one physical line. Everything else in a log
-// is skipped.
+// The lines of NCCL 2.4 to 2.30, of RCCL, and of the AWS OFI plugin 1.1 to 1.21,
+// with or without time stamps, the prefixes and colours of Ray's driver log,
+// carriage returns, and several records run together in one physical line.
+// Beside them PyTorch's errors of NCCL and its watchdog, libfabric's warnings and
+// the tables of nccl-tests. Everything else in a log is skipped.
+//
+// # Whose edge it is
+//
+// NCCL's lines about edges name no communicator, and since 2.22 they come at its
+// first collective, long after it was initialised. [Edge.Comm] is set where the
+// log leaves no doubt. Where a process has several communicators that it may be,
+// [Edge.Setup] still tells which edges belong together.
 //
 // # Memory
 //

@@ -80,10 +80,11 @@ type Process struct {
 	// Devices are the network devices that NCCL's own networks list; those of a
 	// network that is not used too.
 	Devices []Device
-	// NICGroups counts the groups into which the OFI plugin puts network cards,
-	// each one network device of NCCL; 0 where it lists none.
+	// NICGroups counts the groups into which the OFI plugin's RDMA protocol puts
+	// network cards, each one network device of NCCL; 0 where it lists none. The
+	// plugin may take another protocol after that.
 	NICGroups int
-	// NoGDR are lines that say that GPUDirect RDMA is not used.
+	// NoGDR are lines that say that GPUDirect RDMA is not used, one of each kind.
 	NoGDR []Fact
 
 	Comms []*Comm

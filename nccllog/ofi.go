@@ -77,8 +77,10 @@ func (ps *process) ofiStep(r record, m []byte) bool {
 		hasPrefix(m, "Couldn't find any optimal provider"),
 		hasPrefix(m, "Only EFA provider is supported"):
 		ps.step(r, StepNoProvider, []byte("Libfabric"))
-	case hasPrefix(m, "GDR disabled on GDR-supported instance type"),
-		hasPrefix(m, "GDR support reported to NCCL but"),
+	case hasPrefix(m, "GDR disabled on GDR-supported instance type "):
+		ps.instance(r, firstWord(m[len("GDR disabled on GDR-supported instance type "):]))
+		ps.step(r, StepNoGDR, []byte("Libfabric"))
+	case hasPrefix(m, "GDR support reported to NCCL but"),
 		hasPrefix(m, "FI_OPT_EFA_EMULATED_WRITE is true"),
 		hasPrefix(m, "Creating new endpoint for domain"):
 		ps.step(r, StepNoGDR, []byte("Libfabric"))
@@ -97,8 +99,12 @@ func (ps *process) ofiHardware(r record, m []byte) bool {
 	s := scanner{m}
 	switch {
 	case s.skip("Running on "): // p5.48xlarge platform, topology file ...
-		if instance, _, ok := bytes.Cut(s.b, []byte(" platform")); ok && !ps.Instance.Seen() {
-			ps.Instance = Value{Name: shorten(instance), Fact: r.fact()}
+		if instance, _, ok := bytes.Cut(s.b, []byte(" platform")); ok {
+			ps.instance(r, instance)
+		}
+	case s.skip("Configuring AWS-specific options"): // all there is up to 1.17
+		if !ps.Platform.Seen() {
+			ps.Platform = Value{Name: "AWS", Fact: r.fact()}
 		}
 	case s.skip("NIC group "): // 0 device #0 0000:4f:00.0
 		if group, ok := s.number(); ok && group < maxFacts {
@@ -116,4 +122,10 @@ func (ps *process) ofiHardware(r record, m []byte) bool {
 		return false
 	}
 	return true
+}
+
+func (ps *process) instance(r record, name []byte) {
+	if !ps.Instance.Seen() {
+		ps.Instance = Value{Name: shorten(name), Fact: r.fact()}
+	}
 }
