@@ -20,7 +20,8 @@ const StdinName = "stdin"
 type Finder struct {
 	// Stdin is what the path - stands for.
 	Stdin io.Reader
-	// Folder, if not nil, tells whether a folder is of a known make.
+	// Folder, if not nil, tells whether a folder is of a known make; it may be
+	// asked for the folder of the logs itself, too.
 	Folder func(dir string) (Folder, bool)
 }
 
@@ -96,11 +97,39 @@ func (s *search) path(ctx context.Context, path string) error {
 			return fault.WithHint("give the folder that holds what the ranks printed", fmt.Errorf("looking for logs in %q: there are none", path))
 		}
 	case info.Mode().IsRegular(), info.Mode()&fs.ModeNamedPipe != 0:
-		s.file(path, info, Folder{}, true)
+		s.named(path, info)
 	default:
 		return fmt.Errorf("reading %q: it is a %s, not a log", path, kind(info.Mode()))
 	}
 	return nil
+}
+
+// named takes a file that a person named, perhaps one of a known folder.
+func (s *search) named(path string, info fs.FileInfo) {
+	dir := filepath.Dir(path)
+	in, known := Folder{}, false
+	if s.Folder != nil {
+		in, known = s.Folder(dir)
+	}
+	switch {
+	case !known || in.Dir != dir:
+		in = Folder{}
+	case slices.Contains(in.Other, filepath.Base(path)):
+		s.met++
+		return
+	default:
+		s.knowWorld(in)
+	}
+	if isRayTrainFile(filepath.Base(path)) {
+		s.rayTrain(path)
+	}
+	s.file(path, info, in, true)
+}
+
+func (s *search) knowWorld(in Folder) {
+	if in.World > 0 {
+		s.world[in.Job] = in.World
+	}
 }
 
 func kind(mode fs.FileMode) string {
@@ -130,9 +159,7 @@ func (s *search) dir(ctx context.Context, dir string, in Folder) {
 	if s.Folder != nil {
 		if known, ok := s.Folder(dir); ok {
 			dir, in = known.Dir, known
-			if known.World > 0 {
-				s.world[known.Job] = known.World
-			}
+			s.knowWorld(known)
 		}
 	}
 	entries, err := os.ReadDir(dir)

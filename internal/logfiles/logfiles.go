@@ -7,7 +7,6 @@ package logfiles
 import (
 	"fmt"
 	"io"
-	"slices"
 	"time"
 )
 
@@ -69,15 +68,4 @@ type Found struct {
 	Problems []Problem
 	// World is the number of ranks by job, where the place of the files tells it.
 	World map[string]int
-}
-
-// Jobs lists the names of jobs that the places of the files tell, in order.
-func (f Found) Jobs() []string {
-	var jobs []string
-	for _, log := range f.Logs {
-		if !slices.Contains(jobs, log.Job) {
-			jobs = append(jobs, log.Job)
-		}
-	}
-	return jobs
 }

@@ -428,6 +428,27 @@ func TestKnownFolder(t *testing.T) {
 	}
 }
 
+// What a folder tells of its files counts for files that are named one by one.
+func TestFilesOfAKnownFolder(t *testing.T) {
+	dir := tree(t, map[string]string{"logs/a.out": "x", "logs/list.json": "x", "logs/below/b.out": "x"})
+	finder := Finder{Folder: func(folder string) (Folder, bool) {
+		return Folder{
+			Dir: filepath.Join(dir, "logs"), Job: "run", World: 4, Other: []string{"list.json"},
+			Files: map[string]Facts{"a.out": {Truncated: true}},
+		}, strings.HasPrefix(filepath.Base(folder), "logs") || filepath.Base(folder) == "below"
+	}}
+	found, err := finder.Find(t.Context(), []string{filepath.Join(dir, "logs/list.json"), filepath.Join(dir, "logs/a.out"), filepath.Join(dir, "logs/below/b.out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"logs/a.out", "logs/below/b.out"}, below(dir, found.Logs)); diff != "" {
+		t.Fatalf("logs (-want +got):\n%s", diff)
+	}
+	if a, b := found.Logs[0], found.Logs[1]; a.Job != "run" || !a.Truncated || found.World["run"] != 4 || b.Job != "" {
+		t.Errorf("a: job %q, truncated %v, world %v; b: job %q", a.Job, a.Truncated, found.World, b.Job)
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte(socketLine))
 	f.Add([]byte(bzipped))

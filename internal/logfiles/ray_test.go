@@ -59,6 +59,9 @@ func TestRaySession(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string{"06000000", "07000000"}, Jobs(logs)); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(map[string]int{"06000000": 2}, found.World); diff != "" {
 		t.Errorf("world (-want +got):\n%s", diff)
 	}
@@ -71,7 +74,7 @@ func TestSessionsKeepTheirJobsApart(t *testing.T) {
 		"session_2026-11-30_1/logs/" + worker0 + ".out":       "x",
 		"other/session_2026-11-30_1/logs/" + worker1 + ".out": "x", // another node of it
 	})
-	jobs := find(t, dir).Jobs()
+	jobs := Jobs(read(t, dir))
 	want := []string{"session_2026-11-30_1/06000000", "session_2026-11-29_1/06000000"}
 	if diff := cmp.Diff(want, jobs); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)

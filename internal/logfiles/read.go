@@ -169,9 +169,20 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// Silent tells whether the log holds nothing that NCCL, or what is around it,
-// printed.
-func (r Read) Silent() bool {
+// Jobs lists the names of the jobs that the places of the logs tell, in order;
+// an empty one stands for NCCL's lines in logs of which no job is known.
+func Jobs(logs []Read) []string {
+	var jobs []string
+	for _, log := range logs {
+		if (log.Job != "" || !log.silent()) && !slices.Contains(jobs, log.Job) {
+			jobs = append(jobs, log.Job)
+		}
+	}
+	return jobs
+}
+
+// silent tells whether the log holds nothing that NCCL printed.
+func (r Read) silent() bool {
 	l := r.Parsed
-	return l == nil || l.Info == 0 && l.Warn == 0 && !l.Banner.Seen() && len(l.Errors) == 0 && len(l.Tests) == 0
+	return l == nil || l.Info == 0 && l.Warn == 0 && !l.Banner.Seen()
 }

@@ -48,7 +48,7 @@ func Verify(ctx context.Context, req VerifyRequest) (fabric.Report, error) {
 	if len(unread)+len(other) > 0 && !slices.ContainsFunc(logs, hasText) {
 		return fabric.Report{}, joinProblems(append(unread, other...))
 	}
-	ev := req.evidence(found, known)
+	ev := req.evidence(logfiles.Jobs(logs), found.World, known)
 	for _, log := range logs {
 		if log.Parsed != nil {
 			ev.Logs = append(ev.Logs, fabric.LogFile{
@@ -64,13 +64,12 @@ func Verify(ctx context.Context, req VerifyRequest) (fabric.Report, error) {
 
 // evidence is what is known beside the logs: what the person says, else what
 // the place of the logs tells of the only job.
-func (req VerifyRequest) evidence(found logfiles.Found, known knownRuns) fabric.Evidence {
+func (req VerifyRequest) evidence(jobs []string, world map[string]int, known knownRuns) fabric.Evidence {
 	ev := fabric.Evidence{Expectation: req.Expect, Ranks: req.Ranks, Nodes: req.Nodes, GPUs: -1}
-	jobs := found.Jobs()
 	if len(jobs) != 1 {
 		return ev
 	}
-	ev.Ranks = cmp.Or(ev.Ranks, found.World[jobs[0]])
+	ev.Ranks = cmp.Or(ev.Ranks, world[jobs[0]])
 	if run := known[jobs[0]]; run != nil && run.Info.Cluster.Nodes > 0 {
 		ev.Nodes = cmp.Or(ev.Nodes, run.Info.Cluster.Nodes)
 		ev.GPUs = run.Info.Cluster.GPUs
@@ -85,16 +84,26 @@ func hasText(log logfiles.Read) bool {
 // knownRuns are the runs whose folders were come upon, by id.
 type knownRuns map[string]*runs.Run
 
-// folder knows the folder of a run: only what is in its logs was printed by the
-// job.
+// folder knows the folder of a run, and that of its logs: only what is in there
+// was printed by the job.
 func (k knownRuns) folder(dir string) (logfiles.Folder, bool) {
 	run, err := runs.OpenDir(dir)
 	if err != nil {
+		run, err = runs.OpenDir(filepath.Join(dir, ".."))
+	}
+	if err != nil {
 		return logfiles.Folder{}, false
+	}
+	logs := run.LogDir()
+	if run.Dir != dir {
+		if !sameFolder(logs, dir) {
+			return logfiles.Folder{}, false
+		}
+		logs = dir
 	}
 	k[run.Info.ID] = run
 	f := logfiles.Folder{
-		Dir: run.LogDir(), Job: run.Info.ID, World: ranksOf(run),
+		Dir: logs, Job: run.Info.ID, World: ranksOf(run),
 		Files: map[string]logfiles.Facts{}, Other: []string{evidence.IndexName},
 	}
 	index, err := evidence.ReadIndex(run.LogDir())
@@ -105,6 +114,12 @@ func (k knownRuns) folder(dir string) (logfiles.Folder, bool) {
 		f.Files[name] = logfiles.Facts{Node: kept.Node, Truncated: kept.Truncated}
 	}
 	return f, true
+}
+
+func sameFolder(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // ranksOf is the number of ranks that the run's own verdict expected; 0 where
