@@ -178,6 +178,11 @@ func (p *Parser) records(b []byte) {
 	if repeated {
 		p.count(&p.log.Repeated, b)
 	}
+	if p.follow.table > 0 {
+		n := len(b)
+		b = p.halfRow(b)
+		from -= n - len(b)
+	}
 	for {
 		msg := b[from+markerLen:]
 		next, nextLevel := marker(msg)

@@ -6,8 +6,10 @@ import "bytes"
 type aside struct {
 	events map[string]int // by shape, the index into Log.Errors
 	table  int            // the one of Log.Tests that rows belong to, from 1
-	torch  int64          // the line of PyTorch's last error
-	last   int64          // the line "Last error:", whose text comes next
+	row    halfRow
+	rest   []byte // a line without the half row before it
+	torch  int64  // the line of PyTorch's last error
+	last   int64  // the line "Last error:", whose text comes next
 }
 
 // plainLine takes a line that is not NCCL's own and may matter all the same:

@@ -77,38 +77,87 @@ func (p *Parser) tableRow(b []byte) bool {
 	if t == nil {
 		return false
 	}
-	row, ok := parseRow(b)
-	if !ok {
+	half := p.aside.row
+	p.aside.row = halfRow{}
+	s := scanner{b}
+	row, ok := s.rowHead()
+	switch {
+	case ok:
+		row.Line = p.log.Lines
+		half = halfRow{head: row}
+	case half.head.Line == 0:
+		return false
+	default:
+		s.b = b
+	}
+	if !half.finish(s.figures()) {
 		return false
 	}
 	if len(t.Rows) >= maxFacts {
 		p.log.Dropped++
 		return true
 	}
-	row.Line = p.log.Lines
-	t.Rows = append(t.Rows, row)
+	t.Rows = append(t.Rows, half.head)
 	return true
 }
 
-func parseRow(b []byte) (row BandwidthRow, ok bool) {
-	s := scanner{b}
-	var good [2]bool
-	row.Bytes, good[0] = s.count()
-	row.Count, good[1] = s.count()
-	if kind := s.word(); !good[0] || !good[1] || len(kind) == 0 || isDigit(kind[0]) {
-		return row, false
-	}
-	figures := s.figures()
+// halfRow is a row that NCCL's lines broke off: nccl-tests prints what it is
+// about to measure, and connections may be set up only then.
+type halfRow struct {
+	head    BandwidthRow
+	figures []float64
+}
+
+// finish takes the rest of the figures.
+func (h *halfRow) finish(rest []float64) bool {
+	figures := append(h.figures, rest...)
 	switch len(figures) {
 	case 8, 16:
 	case 9, 17: // the root comes first
 		figures = figures[1:]
 	default:
-		return row, false
+		return false
 	}
-	row.OutOfPlace = bandwidth(figures)
-	row.InPlace = bandwidth(figures[len(figures)/2:])
-	return row, true
+	h.head.OutOfPlace = bandwidth(figures)
+	h.head.InPlace = bandwidth(figures[len(figures)/2:])
+	return true
+}
+
+const (
+	rowHeadWidth = 12 + 2 + 12 + 2 + 8 + 2 + 6 + 2 + 6 // size to root
+	rowHalfWidth = 2 + 7 + 2 + 6 + 2 + 6 + 2 + 6       // time to errors
+)
+
+// halfRow takes the half row that stands before a record in the same line: a
+// host would begin with its last digit. The result is valid until the next call.
+func (p *Parser) halfRow(b []byte) []byte {
+	rest, _ := peel(b)
+	wrappers := b[:len(b)-len(rest)]
+	for _, width := range [...]int{rowHeadWidth, rowHeadWidth + rowHalfWidth} {
+		if len(rest) <= width || rest[width] == ' ' || !isDigit(rest[width-1]) {
+			continue
+		}
+		s := scanner{rest[:width]}
+		row, ok := s.rowHead()
+		figures := s.figures()
+		if !ok || len(figures) != 1+(width-rowHeadWidth)/rowHalfWidth*4 || len(s.b) > 0 {
+			continue
+		}
+		row.Line = p.log.Lines
+		p.aside.row = halfRow{head: row, figures: figures}
+		p.aside.rest = append(append(p.aside.rest[:0], wrappers...), rest[width:]...)
+		return p.aside.rest
+	}
+	return b
+}
+
+// rowHead takes size, count and type.
+func (s *scanner) rowHead() (row BandwidthRow, ok bool) {
+	var good [2]bool
+	row.Bytes, good[0] = s.count()
+	row.Count, good[1] = s.count()
+	kind := s.word()
+	return row, good[0] && good[1] && len(kind) > 0 && !isDigit(kind[0]) && kind[0] != '-'
 }
 
 // count takes a whole word that is a number.

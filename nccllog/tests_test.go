@@ -48,6 +48,36 @@ const oldTables = `# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(fac
           32             1   float    44.50    0.00    0.00    N/A    43.10    0.00    0.00    N/A
 `
 
+// Connections are set up while a row is measured: the line that begins the row
+// goes on with NCCL's, and the figures come after those.
+const broken = `# nThread 1 nGpus 1 minBytes 8 maxBytes 32
+           8             2     float     sum      -1node0:12345:12345 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA
+node0:12345:12345 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA
+    24.02    0.01    0.02       0    23.91    0.03    0.04       0
+          16             4     float     sum      -1    24.02    0.01    0.02       0node0:12345:12345 [0] NCCL INFO Connected all trees
+    23.91    0.03    0.04       0
+[1,0]<stdout>:          32             8     float    none       0[2026-11-29 22:41:01] node0:12345:12345 [0] NCCL INFO Connected all rings
+[1,0]<stdout>:    24.02    0.01    0.02     N/A    23.91    0.03    0.04     N/A
+`
+
+func TestBrokenRows(t *testing.T) {
+	log := parse(broken)
+	if len(log.Processes) != 1 || log.Processes[0].Host != "node0" || len(log.Processes[0].Edges) != 2 || len(log.Processes[0].Connected) != 2 {
+		t.Errorf("%d processes, the first of host %q", len(log.Processes), log.Processes[0].Host)
+	}
+	row := func(bytes, count, line, wrong int64) nccllog.BandwidthRow {
+		return nccllog.BandwidthRow{
+			Bytes: bytes, Count: count, Line: line,
+			OutOfPlace: nccllog.Bandwidth{TimeUS: 24.02, AlgBW: 0.01, BusBW: 0.02, Wrong: wrong},
+			InPlace:    nccllog.Bandwidth{TimeUS: 23.91, AlgBW: 0.03, BusBW: 0.04, Wrong: wrong},
+		}
+	}
+	want := []nccllog.BandwidthRow{row(8, 2, 2, 0), row(16, 4, 5, 0), row(32, 8, 7, -1)}
+	if diff := cmp.Diff(want, log.Tests[0].Rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
 const perIteration = `# nThread 1 nGpus 1 minBytes 1024 maxBytes 1024
 #       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%
         1024           256     float     sum      -1    24.02    0.04    0.05       0    20.00    30.00    29.00     3.10    23.91    0.04    0.06       2    20.00    30.00    29.00     3.10
