@@ -92,11 +92,16 @@ func TestRaySession(t *testing.T) {
 }
 
 // TestFirstDecisiveLines: ranks with different networks are a FAIL as soon as
-// each has named its own, long before anything hangs.
+// each has named its own and its host, long before anything hangs. Here both
+// hosts are one machine, so that NCCL_HOSTID tells them apart.
 func TestFirstDecisiveLines(t *testing.T) {
 	texts := read(t, filepath.Join(logs, "ray-2.58/ray_mixed/*.out"))
 	decisive := func(log *nccllog.Log) bool {
-		return len(log.Processes) > 0 && len(log.Processes[0].Comms) > 0 && log.Processes[0].Comms[0].Network.Seen()
+		if len(log.Processes) == 0 || len(log.Processes[0].Comms) == 0 {
+			return false
+		}
+		_, host := log.Processes[0].Setting("NCCL_HOSTID")
+		return host && log.Processes[0].Comms[0].Network.Seen()
 	}
 	var heads []fabric.LogFile
 	for name, text := range texts {

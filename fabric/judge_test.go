@@ -3,6 +3,9 @@ package fabric_test
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
@@ -468,7 +471,7 @@ func TestJSON(t *testing.T) {
 func TestEveryCauseIsExplained(t *testing.T) {
 	seen := map[fabric.Cause]bool{}
 	for _, info := range fabric.Causes() {
-		if info.Why == "" || info.Remedy == "" || seen[info.Cause] {
+		if info.Why == "" || info.Remedy == "" || info.Looks == "" || info.About == "" || info.Fix == "" || seen[info.Cause] {
 			t.Errorf("%q: %+v", info.Cause, info)
 		}
 		seen[info.Cause] = true
@@ -483,4 +486,28 @@ func TestEveryCauseIsExplained(t *testing.T) {
 func show(v fabric.Verdict) string {
 	b, _ := json.MarshalIndent(v, "", " ")
 	return string(b)
+}
+
+// TestCausesAreListed: every constant of type Cause is in [fabric.Causes].
+func TestCausesAreListed(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "cause.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			names = append(names, strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`))
+		}
+		return true
+	})
+	var listed []string
+	for _, info := range fabric.Causes() {
+		listed = append(listed, string(info.Cause))
+	}
+	slices.Sort(names)
+	slices.Sort(listed)
+	if diff := cmp.Diff(names, listed); diff != "" {
+		t.Errorf("(-constants +listed):\n%s", diff)
+	}
 }
