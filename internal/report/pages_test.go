@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -165,4 +166,35 @@ func parse(t *testing.T, path string) fabric.LogFile {
 	_, _ = p.Write(data) // never fails
 	_ = p.Close()        // never fails
 	return fabric.LogFile{Log: p.Log()}
+}
+
+// TestDocumentedFields finds every field of the JSON form in docs/verdict.md.
+func TestDocumentedFields(t *testing.T) {
+	page, err := os.ReadFile("../../docs/verdict.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[reflect.Type]bool{}
+	var check func(reflect.Type)
+	check = func(typ reflect.Type) {
+		if typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		for i := range typ.NumField() {
+			field := typ.Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("%s.%s is written as %q, which docs/verdict.md does not describe", typ.Name(), field.Name, name)
+			}
+			check(field.Type)
+		}
+	}
+	check(reflect.TypeFor[fabric.Report]())
+	if len(seen) < 8 {
+		t.Errorf("only %d types were looked at", len(seen))
+	}
 }

@@ -45,8 +45,8 @@ func Verify(ctx context.Context, req VerifyRequest) (fabric.Report, error) {
 		return fabric.Report{}, err
 	}
 	unread, other := problems(found, logs)
-	if len(unread)+len(other) > 0 && !slices.ContainsFunc(logs, hasText) {
-		return fabric.Report{}, joinProblems(append(unread, other...))
+	if !slices.ContainsFunc(logs, hasText) {
+		return fabric.Report{}, nothingToJudge(append(unread, other...))
 	}
 	ev := req.evidence(logfiles.Jobs(logs), found.World, known)
 	for _, log := range logs {
@@ -214,7 +214,11 @@ func problems(found logfiles.Found, logs []logfiles.Read) (unread, other []error
 // mostProblems are told of one by one.
 const mostProblems = 5
 
-func joinProblems(all []error) error {
+// nothingToJudge is the error where no log could be read.
+func nothingToJudge(all []error) error {
+	if len(all) == 0 {
+		all = []error{errors.New("looking for logs: none of the files holds text")}
+	}
 	few := all[:min(len(all), mostProblems)]
 	if more := len(all) - len(few); more > 0 {
 		few = append(slices.Clone(few), fmt.Errorf("and %d more", more))
