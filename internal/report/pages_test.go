@@ -50,7 +50,7 @@ func TestTroubleshootingPages(t *testing.T) {
 	}
 }
 
-const pageNote = "<!-- Written by make generate from fabric/cause.go and the logs in testdata. -->\n"
+const pageNote = "<!-- Written by make generate from package fabric and the logs in testdata. -->\n"
 
 func indexPage() string {
 	var b strings.Builder
