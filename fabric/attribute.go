@@ -249,7 +249,7 @@ func (p *process) byCounting() {
 			before := len(p.owned[c])
 			for _, r := range group.runs {
 				for _, e := range r.edges {
-					if all := times[endOf(e)]; len(all) == len(group.comms) && all[0] == e && sameWay(p, all) {
+					if all := times[endOf(e)]; len(all) == len(group.comms) && all[0] == e && sameWay(all) {
 						p.owned[c] = append(p.owned[c], e)
 					}
 				}
@@ -289,7 +289,7 @@ func (p *process) adopt() {
 }
 
 // sameWay tells whether the edges all use one transport.
-func sameWay(p *process, edges []*nccllog.Edge) bool {
+func sameWay(edges []*nccllog.Edge) bool {
 	for _, e := range edges {
 		if e.Transport != edges[0].Transport || e.Net != edges[0].Net {
 			return false

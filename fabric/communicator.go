@@ -113,6 +113,13 @@ func (g *communicator) spansNodes() bool {
 	return g.nodes > 1 || g.nodes == 0 && g.places() > 1 || g.any(isNet) || g.joinsHosts()
 }
 
+// crosses tells whether the communicator is sure to need a network. While NCCL
+// has not counted the nodes, hosts of different names may be joined by NVLink
+// yet, which came with the count.
+func (g *communicator) crosses() bool {
+	return g.nodes > 1 || g.any(isNet) || g.nodes == 0 && g.places() > 1 && !g.since(2, 20, 3)
+}
+
 // joinsHosts tells whether NVLink connects the hosts of the communicator.
 func (g *communicator) joinsHosts() bool {
 	return g.places() > 1 && (g.any(isMNNVL) ||

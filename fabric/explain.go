@@ -19,7 +19,7 @@ func (r reason) why() string {
 	if r.inferred == "" {
 		return r.cause.Info().Why
 	}
-	return r.cause.Info().Why + ", as is inferred"
+	return r.cause.Info().Why + " (inferred)"
 }
 
 func seen(cause Cause, facts ...nccllog.Fact) reason { return reason{cause: cause, facts: facts} }
@@ -197,7 +197,8 @@ func forcedSocket(p *process, plugin []reason) (reason, bool) {
 		return reason{}, false
 	}
 	r := reason{
-		NetForcedSocket, []nccllog.Fact{socket},
+		NetForcedSocket,
+		[]nccllog.Fact{socket},
 		"sockets were set up before NCCL asked for InfiniBand, and a fallback asks first; NCCL_NET itself is never printed",
 	}
 	if !p.Version.AtLeast(2, 28, 7) {

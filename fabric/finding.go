@@ -38,7 +38,7 @@ func (j *job) communicator(g *communicator) finding {
 	if !g.spansNodes() {
 		return j.oneNode(g)
 	}
-	if g.networks().differ() {
+	if g.crosses() && g.networks().differ() {
 		return j.mixed(g)
 	}
 	if f, ok := j.mismatch(g); ok {

@@ -205,7 +205,7 @@ func (j *job) strays() []finding {
 				if t := p.transport(e.Net); t != TransportUnknown && !j.Expectation.Accepts(t) {
 					return []finding{j.wrong([]*process{p}, t, 1)}
 				}
-				if len(incomplete) == 0 && !j.twoEnded(p, r, e) {
+				if len(incomplete) == 0 && !j.twoEnded(r, e) {
 					incomplete = append(incomplete, j.unknown(EdgesMissing, p.label()+" has an edge over a network whose other end is not in the logs"))
 				}
 			}
@@ -227,7 +227,7 @@ func (g *communicator) holds(c *nccllog.Comm) bool {
 
 // twoEnded tells whether the other end of the edge is in one of the
 // communicators that the run may be for.
-func (j *job) twoEnded(p *process, r *run, e *nccllog.Edge) bool {
+func (j *job) twoEnded(r *run, e *nccllog.Edge) bool {
 	other := end{linkOf(e), nccllog.Send}
 	if e.Direction == nccllog.Send {
 		other.direction = nccllog.Receive

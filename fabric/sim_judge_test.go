@@ -135,6 +135,7 @@ func TestMNNVL(t *testing.T) {
 		{"efa", mnnvl(), "efa", want{"UNKNOWN", "mnnvl", "mnnvl-only"}},
 		{"ib", mnnvl(), "ib", want{"UNKNOWN", "mnnvl", "mnnvl-only"}},
 		{"socket", mnnvl(), "socket", want{"UNKNOWN", "mnnvl", "mnnvl-only"}},
+		{"a rank without the plugin", mnnvl().on(3), "rdma", want{"PASS", "mnnvl", ""}}, // which nobody needs
 		{"racks, efa", racks, "efa", want{"PASS", "efa", ""}},
 		{"racks, rdma", racks, "rdma", want{"PASS", "efa", ""}},
 		{"racks, ib", racks, "ib", want{"FAIL", "efa", "other-network"}},

@@ -117,7 +117,7 @@ func (s sim) log(rank int) []byte {
 
 func (p *printer) say(format string, args ...any) {
 	local := p.rank % p.perNode
-	fmt.Fprintf(p, "node%d:%d:%d [%d] NCCL INFO %s\n", p.node(p.rank), p.pid+100+local, p.pid+100+local, local, fmt.Sprintf(format, args...))
+	fmt.Fprintf(&p.Buffer, "node%d:%d:%d [%d] NCCL INFO %s\n", p.node(p.rank), p.pid+100+local, p.pid+100+local, local, fmt.Sprintf(format, args...))
 }
 
 func (p *printer) old() bool { return strings.HasPrefix(p.version, "2.7.") }
@@ -131,7 +131,7 @@ func (p *printer) start() {
 	case !p.inInit():
 		p.say("NCCL version %s+cuda13.0", p.version)
 	case p.rank == 0:
-		fmt.Fprintf(p, "NCCL version %s+cuda11.0\n", p.version)
+		fmt.Fprintf(&p.Buffer, "NCCL version %s+cuda11.0\n", p.version)
 	}
 	for _, line := range p.net.prelude {
 		p.say("%s", line)
