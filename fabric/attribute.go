@@ -197,33 +197,47 @@ func endOf(e *nccllog.Edge) end { return end{linkOf(e), e.Direction} }
 // eliminate rules out, as long as that leads on, communicators that have
 // already what a run connects.
 func (p *process) eliminate() {
-	open := slices.ContainsFunc(p.runs, func(r *run) bool { return len(r.maybe) > 1 })
-	for known := map[*run]bool{}; open; {
-		open = false
-		for _, r := range p.runs {
-			if len(r.maybe) != 1 || known[r] {
-				continue
-			}
-			known[r], open = true, true
-			for _, o := range p.runs {
-				if len(o.maybe) > 1 && o.like(r) {
+	var known []*run
+	for _, r := range p.runs {
+		if len(r.maybe) == 1 {
+			known = append(known, r)
+		}
+	}
+	if len(known) == len(p.runs) {
+		return
+	}
+	ends, kinds := map[end][]*run{}, map[string][]*run{} // of the runs that are not clear
+	for _, r := range p.runs {
+		if len(r.maybe) < 2 {
+			continue
+		}
+		for _, e := range r.edges {
+			ends[endOf(e)] = append(ends[endOf(e)], r)
+		}
+		for _, kind := range r.kinds {
+			kinds[kind] = append(kinds[kind], r)
+		}
+	}
+	for len(known) > 0 {
+		r := known[0]
+		known = known[1:]
+		exclude := func(others []*run) {
+			for _, o := range others {
+				if len(o.maybe) > 1 && slices.Contains(o.maybe, r.maybe[0]) {
 					o.maybe = slices.DeleteFunc(slices.Clone(o.maybe), func(c *nccllog.Comm) bool { return c == r.maybe[0] })
+					if len(o.maybe) == 1 {
+						known = append(known, o)
+					}
 				}
 			}
 		}
+		for _, e := range r.edges {
+			exclude(ends[endOf(e)])
+		}
+		for _, kind := range r.kinds {
+			exclude(kinds[kind])
+		}
 	}
-}
-
-// like tells whether two runs cannot be for one communicator.
-func (r *run) like(o *run) bool {
-	if slices.ContainsFunc(r.kinds, func(kind string) bool { return slices.Contains(o.kinds, kind) }) {
-		return true
-	}
-	mine := map[end]bool{}
-	for _, e := range r.edges {
-		mine[endOf(e)] = true
-	}
-	return slices.ContainsFunc(o.edges, func(e *nccllog.Edge) bool { return mine[endOf(e)] })
 }
 
 // byCounting proves for a group of communicators what cannot be proven for

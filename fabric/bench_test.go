@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/nccllog"
 )
 
-// BenchmarkJudge judges 4,096 ranks on 512 nodes with 32 channels: one ring
-// and one tree, and the groups of HSDP besides.
+// BenchmarkJudge judges 4,096 ranks on 512 nodes with 32 channels: rings and
+// trees, and the groups of HSDP besides; and 256 ranks of which all talk to all.
 func BenchmarkJudge(b *testing.B) {
 	world := one(512, 8, 32, "rings", "trees")
 	groups := hsdp(512, 8, "rings")
@@ -17,10 +17,10 @@ func BenchmarkJudge(b *testing.B) {
 	for _, job := range []struct {
 		name string
 		sim  sim
-	}{{"world", world}, {"hsdp", groups}} {
+	}{{"world", world}, {"hsdp", groups}, {"experts", experts(32, 8, 32)}} {
 		b.Run(job.name, func(b *testing.B) {
 			logs := fast(job.sim)
-			ev := fabric.Evidence{Expectation: fabric.RDMA, Logs: logs, GPUs: -1, Ranks: 4096}
+			ev := fabric.Evidence{Expectation: fabric.RDMA, Logs: logs, GPUs: -1}
 			for b.Loop() {
 				if v := fabric.Judge(ev); v.Verdict != fabric.Pass {
 					b.Fatalf("%s %s", v.Verdict, v.Summary)

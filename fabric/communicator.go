@@ -9,6 +9,10 @@ import (
 	"github.com/trainyard/trainyard/nccllog"
 )
 
+// maxChannels is more channels than any NCCL has (64); a larger number is not
+// one of channels.
+const maxChannels = 1 << 10
+
 // member is one rank of a communicator.
 type member struct {
 	*nccllog.Comm
@@ -53,6 +57,7 @@ func communicators(procs []*process) []*communicator {
 		}
 	}
 	for _, p := range procs {
+		p.groups = groupOf
 		p.attribute(func(c *nccllog.Comm, rank int) *process { return groupOf[c].procs[rank] })
 	}
 	for _, group := range all {
@@ -85,8 +90,10 @@ func commID(p *process, i int) string {
 func (g *communicator) add(m member) {
 	g.ranks = max(g.ranks, m.NRanks)
 	g.nodes = max(g.nodes, m.NNodes)
-	g.channels = max(g.channels, m.Channels)
-	g.nvls = max(g.nvls, m.NVLSChannels)
+	if max(m.Channels, m.NVLSChannels) <= maxChannels {
+		g.channels = max(g.channels, m.Channels)
+		g.nvls = max(g.nvls, m.NVLSChannels)
+	}
 	if g.procs[m.Rank] != nil {
 		g.contradictions++
 		return

@@ -195,7 +195,7 @@ func (j *job) strays() []finding {
 			incomplete = append(incomplete, j.unknown(SubsysFiltered, "edges were seen, but no line about the communicator they belong to"))
 		}
 		for _, r := range p.runs {
-			if r.of != nil || j.isOver(r) {
+			if r.of != nil || p.isOver(r) {
 				continue
 			}
 			for _, e := range r.edges {
@@ -205,7 +205,7 @@ func (j *job) strays() []finding {
 				if t := p.transport(e.Net); t != TransportUnknown && !j.Expectation.Accepts(t) {
 					return []finding{j.wrong([]*process{p}, t, 1)}
 				}
-				if len(incomplete) == 0 && !j.twoEnded(r, e) {
+				if len(incomplete) == 0 && !p.twoEnded(r, e) {
 					incomplete = append(incomplete, j.unknown(EdgesMissing, p.label()+" has an edge over a network whose other end is not in the logs"))
 				}
 			}
@@ -215,29 +215,21 @@ func (j *job) strays() []finding {
 }
 
 // isOver tells whether the run can only be of communicators of earlier attempts.
-func (j *job) isOver(r *run) bool {
-	return len(r.maybe) > 0 && !slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool {
-		return !slices.ContainsFunc(j.comms, func(g *communicator) bool { return g.over && g.holds(c) })
-	})
-}
-
-func (g *communicator) holds(c *nccllog.Comm) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return m.Comm == c })
+func (p *process) isOver(r *run) bool {
+	return len(r.maybe) > 0 && !slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool { return !p.groups[c].over })
 }
 
 // twoEnded tells whether the other end of the edge is in one of the
 // communicators that the run may be for.
-func (j *job) twoEnded(r *run, e *nccllog.Edge) bool {
+func (p *process) twoEnded(r *run, e *nccllog.Edge) bool {
 	other := end{linkOf(e), nccllog.Send}
 	if e.Direction == nccllog.Send {
 		other.direction = nccllog.Receive
 	}
-	for _, g := range j.comms {
-		if slices.ContainsFunc(r.maybe, g.holds) && g.procs[e.Peer()] != nil && g.procs[e.Peer()].hasEnd(other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool {
+		peer := p.groups[c].procs[e.Peer()]
+		return peer != nil && peer.hasEnd(other)
+	})
 }
 
 func (p *process) hasEnd(e end) bool {

@@ -19,6 +19,8 @@ type process struct {
 	net   []*nccllog.Edge // the edges over a network
 	ends  map[end]bool    // theirs, made when needed
 
+	groups map[*nccllog.Comm]*communicator // of all processes
+
 	// What attribute finds out.
 	runs    []*run
 	owned   map[*nccllog.Comm][]*nccllog.Edge

@@ -258,6 +258,12 @@ func (s sim) phase(g group, what string) phase {
 				ph.hops = append(ph.hops, hop{c, 0, pair[0], pair[1]}, hop{c, 0, pair[1], pair[0]})
 			}
 		}
+	case "alltoall":
+		for _, a := range g.members {
+			for _, b := range g.members {
+				ph.hops = append(ph.hops, hop{0, 1, a, b}, hop{1, 1, a, b})
+			}
+		}
 	case "p2p":
 		for k := range len(g.members) - 1 {
 			a, b := g.members[k], g.members[k+1]
@@ -383,6 +389,17 @@ func pipeline(nodes, perNode int) sim {
 	return s
 }
 
+// experts: the world, and groups of ranks that exchange all with all, as the
+// experts of a model do.
+func experts(nodes, perNode, size int) sim {
+	s := sim{nodes: nodes, perNode: perNode, version: "2.28.9"}
+	s.groups = append(s.groups, group{id: "0xfeed", members: sequence(0, 1, nodes*perNode), channels: 4, does: []string{"rings", "alltoall"}})
+	for from := 0; from < nodes*perNode; from += size {
+		s.groups = append(s.groups, group{id: fmt.Sprintf("0xe%x", from), members: sequence(from, 1, size), channels: 4, does: []string{"rings", "alltoall"}})
+	}
+	return s
+}
+
 // one is a job of one communicator.
 func one(nodes, perNode, channels int, does ...string) sim {
 	return sim{nodes: nodes, perNode: perNode, version: "2.28.9", groups: []group{
@@ -399,6 +416,7 @@ func sims() map[string]sim {
 		"hsdp 4 nodes":      hsdp(4, 2, "rings"),
 		"pipeline":          pipeline(2, 2),
 		"pipeline 4 nodes":  pipeline(4, 1),
+		"experts":           experts(4, 2, 4),
 		"rails":             one(2, 8, 8, "rings", "trees"),
 		"rings and trees":   one(3, 2, 4, "rings", "trees"),
 		"trees only":        one(2, 2, 4, "trees"),
