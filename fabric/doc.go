@@ -1,5 +1,6 @@
 // Package fabric judges which network carried an NCCL job. It is pure: what is
-// known goes in as [Evidence], a [Verdict] comes out.
+// known goes in as [Evidence], a [Verdict] comes out. [Judge] takes the evidence
+// on one job, [JudgeAll] sorts logs into jobs first.
 //
 // # The rules
 //
@@ -13,25 +14,82 @@
 // prove nothing, and an edge over Libfabric proves EFA only where the same
 // process said that libfabric's provider is efa.
 //
+// # What an edge proof is
+//
+// All ranks of the communicator are there, and each edge over a network was
+// printed by both of its ends. Beyond that it depends on what was connected,
+// which all ranks must have said:
+//
+//   - rings: on every channel a ring can lead through all ranks. A connection
+//     without its reverse is the ring's own, so a tree cannot make up for what
+//     is lost from a ring;
+//   - trees: on every channel every rank is connected, and each connection has
+//     its reverse;
+//   - the tree between NVLink SHARP's heads: on every channel each node has one;
+//   - point-to-point calls, of which NCCL never says that they are complete:
+//     every rank talks to somebody, and all pairs have as many channels.
+//
+// NCCL before 2.8 does not say that it is connected: the end of the
+// initialisation counts there. A communicator that no collective has used yet
+// shows no edge, and is UNKNOWN.
+//
+// # Several communicators
+//
+// Each communicator is judged, and the worst counts; those within one node, or
+// within the machines that NVLink joins, do not where others use a network. A
+// channel line does not name its communicator. What a process connects in one go
+// belongs to one, and is given to the only one that fits: the rank's number and
+// its peers', the network, the number of channels, the count of nodes, the
+// places of the peers, the time between its making and its end. One whose edges
+// or rings are clear is ruled out for the same ones again. Two steps lead on
+// where several fit still, and the reasoning marks them as inferred:
+//
+//   - by counting: an edge that was connected as often as there are
+//     communicators that it could be of is an edge of each;
+//   - point-to-point connections are given to the only communicator that has
+//     no others.
+//
+// Edges that remain without an owner can make a FAIL, never a PASS.
+//
+// # NVLink between machines
+//
+// Edges over NVLink between hosts (MNNVL) use no network. Where a job has no
+// others the transport is mnnvl, which [Any] and [RDMA] accept; an expectation
+// of one network is then UNKNOWN with the cause mnnvl-only.
+//
+// # Attempts
+//
+// The last attempt of a job that was restarted counts, and the earlier ones are
+// in [Verdict.Attempts]. Groups of processes are taken for attempts on proof
+// only: in one file the later began, on a host of the earlier, after that had
+// shown its end (a communicator destroyed, a network error, a timeout); or
+// [Evidence.Ranks] is known, each group has so many, and all files of the one
+// grew after those of the other ([LogFile.Modified]). Within a process a
+// communicator of the world's size replaces one that was destroyed or broke
+// before. The later attempt must have as many ranks as the earlier. Without such
+// proof all are one attempt, and the worst counts.
+//
+// # Counters and facts
+//
+// Counters of network cards confirm a proof and never replace it: where the log
+// proves edges over RDMA and a machine's cards counted nothing, or less than the
+// job needs, the verdict is UNKNOWN. Counters that could not be read, or went
+// back, change nothing. Cards that are missing and GPUDirect RDMA that is not
+// used are warnings.
+//
 // # What missing lines can and cannot do
 //
 // Taking lines away from the evidence of a job never makes a PASS, as long as
 // each communicator, each process's network and each sign of loss still has a
-// line that speaks of it: edges must be seen from both ends, every rank must be
-// there and connected on every channel. A communicator of which every line is
-// gone is as if it had never been, and so is a warning that lines were folded
+// line that speaks of it. A communicator of which every line is gone is as if it
+// had never been, and so is a pair's connection of which both ends are gone in a
+// communicator of point-to-point calls, and a warning that lines were folded
 // once that warning itself is gone; callers that know better say so in
-// [Evidence.Ranks] and [LogFile.Truncated]. Taking lines away from a PASS
-// leaves PASS or UNKNOWN, never FAIL.
-//
-// # Several communicators, restarts, and jobs that still run
-//
-// Each communicator is judged, and the worst counts; groups within one node do
-// not, where others span nodes. An earlier attempt of a job that was restarted
-// counts like any other. Where a process has several communicators, an edge
-// line belongs to the only one that fits its ranks; edges that fit several can
-// make a FAIL and never a PASS.
+// [Evidence.Ranks] and [LogFile.Truncated]. Taking lines away from a PASS leaves
+// PASS or UNKNOWN; where it takes a whole attempt away, the verdict is that on
+// the attempt before.
 //
 // A verdict on a job that still runs is a verdict on what it has shown so far:
-// FAIL will not go away, UNKNOWN may.
+// FAIL will not go away unless the job is started anew, UNKNOWN may, and PASS
+// becomes UNKNOWN while a new communicator has not connected yet.
 package fabric

@@ -24,6 +24,10 @@ func FuzzJudge(f *testing.F) {
 			f.Add(b, b, uint8(len(b)))
 		}
 	}
+	for _, s := range sims() {
+		texts := s.texts()
+		f.Add(merge(texts)["console.log"], texts["rank000.log"], uint8(1))
+	}
 	for _, j := range healthy() {
 		console := merge(j.texts())["console.log"]
 		f.Add(console, []byte(nil), uint8(0))
@@ -42,6 +46,10 @@ func FuzzJudge(f *testing.F) {
 		}
 		if v.Verdict != fabric.Pass && (v.Cause.Info().Remedy == "" || v.Remedy == "" || v.Summary == "") {
 			t.Errorf("%s without cause, remedy or summary:\n%s", v.Verdict, show(v))
+		}
+		if all := fabric.JudgeAll(fabric.Evidence{Expectation: expect, Logs: parse(map[string][]byte{"a": a, "b": b}), GPUs: -1}); all.Verdict.Verdict == fabric.Pass &&
+			slices.ContainsFunc(all.Jobs, func(j fabric.Job) bool { return j.Verdict.Verdict != fabric.Pass }) {
+			t.Errorf("PASS over jobs that do not")
 		}
 		for _, q := range v.Evidence {
 			if q.File != "a" && q.File != "b" || q.Line < 1 {
