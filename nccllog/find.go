@@ -12,7 +12,7 @@ var needles = [...]string{
 	"&lt;warn",           // the same in HTML
 	"# nThread ",         // a table of nccl-tests begins
 	"# Collective test ", // the line that names it
-	"RCCL ver",           // AMD's banner
+	"+hip",               // the version in RCCL's banner
 }
 
 // finder looks for needles from left to right in one block of text.

@@ -20,22 +20,41 @@ func (f *follow) on() bool { return f.after > 0 || f.table > 0 }
 // which may consist of parts between carriage returns: progress bars overwrite
 // themselves with them.
 func (p *Parser) lines(b []byte, depth int) {
-	for len(b) > 0 {
-		end := indexEnd(b)
-		p.part(b[:end], depth)
-		b = b[min(end+1, len(b)):]
+	if p.simple(b) {
+		return
+	}
+	for line, rest, _ := bytes.Cut(b, []byte{'\n'}); ; line, rest, _ = bytes.Cut(rest, []byte{'\n'}) {
+		p.parts(line, depth)
+		if len(rest) == 0 {
+			return
+		}
 	}
 }
 
-// indexEnd returns the place of the first line end, of any kind.
-func indexEnd(b []byte) int {
-	if end := bytes.IndexByte(b, '\n'); end >= 0 {
-		b = b[:end]
+func (p *Parser) parts(b []byte, depth int) {
+	if bytes.IndexByte(b, '\r') >= 0 && needleIn(b) < 0 && !p.follow.on() {
+		return // it need not be cut
 	}
-	if end := bytes.IndexByte(b, '\r'); end >= 0 {
-		return end
+	for part, rest, _ := bytes.Cut(b, []byte{'\r'}); ; part, rest, _ = bytes.Cut(rest, []byte{'\r'}) {
+		p.part(part, depth)
+		if len(rest) == 0 {
+			return
+		}
 	}
-	return len(b)
+}
+
+// simple takes a text that is one clean line with one record, as most are, and
+// tells whether it is.
+func (p *Parser) simple(b []byte) bool {
+	at, level := marker(b)
+	if level == noLevel || !clean(b) || bytes.IndexByte(b, '\n') >= 0 {
+		return false
+	}
+	if _, next := marker(b[at+markerLen:]); next != noLevel {
+		return false
+	}
+	p.single(b, at)
+	return true
 }
 
 // part takes a text without line ends. Where a JSON string holds what matters,
@@ -45,6 +64,9 @@ func (p *Parser) part(b []byte, depth int) {
 		return
 	}
 	b = p.plain(b, depth)
+	if p.simple(b) {
+		return
+	}
 	if depth == maxDepth {
 		p.records(p.entities(b, depth))
 		return
@@ -78,21 +100,23 @@ func (p *Parser) plain(b []byte, depth int) []byte {
 		return b
 	}
 	out := p.scratch.plain[depth][:0]
-	for from, i := 0, 0; ; {
-		if i == len(b) {
-			p.scratch.plain[depth] = append(out, b[from:]...)
-			return p.scratch.plain[depth]
+	for from, esc, nul := 0, -1, -1; ; {
+		if esc < from {
+			esc = index(b, "\x1b", from)
 		}
-		switch b[i] {
-		case 0:
-			out = append(out, b[from:i]...)
-			from = i + 1
-		case 0x1b:
-			out = append(out, b[from:i]...)
-			i = skipEscape(b, i)
-			from = i + 1
+		if nul < from {
+			nul = index(b, "\x00", from)
 		}
-		i++
+		at := min(esc, nul)
+		out = append(out, b[from:at]...)
+		if at == len(b) {
+			p.scratch.plain[depth] = out
+			return out
+		}
+		if at == esc {
+			at = skipEscape(b, at)
+		}
+		from = at + 1
 	}
 }
 
@@ -159,7 +183,7 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 
 // single hands on the only record of a clean line, whose marker is at the place.
 func (p *Parser) single(b []byte, at int) {
-	if c := b[len(b)-1]; c == ']' || c == ')' { // may end in Ray's note
+	if mayBeRepeated(b) {
 		p.records(b)
 		return
 	}
@@ -177,11 +201,6 @@ func (p *Parser) records(b []byte) {
 	}
 	if repeated {
 		p.count(&p.log.Repeated, b)
-	}
-	if p.follow.table > 0 {
-		n := len(b)
-		b = p.halfRow(b)
-		from -= n - len(b)
 	}
 	for {
 		msg := b[from+markerLen:]
@@ -307,8 +326,18 @@ func (p *Parser) count(t *Tally, line []byte) {
 	t.Count++
 }
 
+// mayBeRepeated tells whether a line ends as Ray's note does: with a bracket, or
+// the first time with a parenthesis.
+func mayBeRepeated(b []byte) bool {
+	n := trimBlanks(b, len(b))
+	return n > 0 && (b[n-1] == ']' || b[n-1] == ')')
+}
+
 // cutRepeated removes Ray's note that a line stands for several.
 func cutRepeated(b []byte) ([]byte, bool) {
+	if !mayBeRepeated(b) {
+		return b, false
+	}
 	at := bytes.Index(b, []byte("[repeated "))
 	if at < 0 {
 		return b, false

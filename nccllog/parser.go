@@ -42,9 +42,10 @@ type Parser struct {
 	follow  follow
 	pod     []byte // where JSON around the line names it
 
-	procs map[procKey]*process
-	last  lastOrigin
-	aside aside
+	procs  map[procKey]*process
+	last   lastOrigin
+	recent recent
+	aside  aside
 }
 
 // NewParser returns a Parser for the file called source.
@@ -142,9 +143,9 @@ func (p *Parser) block(b []byte) {
 			continue
 		}
 		at := p.finder.find(from)
-		if end := bytes.LastIndexByte(b[from:at], '\n'); end >= 0 {
-			p.log.Lines += int64(bytes.Count(b[from:at], []byte{'\n'}))
-			from += end + 1
+		if skipped := b[from:at]; bytes.IndexByte(skipped, '\n') >= 0 {
+			p.log.Lines += int64(bytes.Count(skipped, []byte{'\n'}))
+			from += bytes.LastIndexByte(skipped, '\n') + 1
 		}
 		if at == len(b) {
 			return

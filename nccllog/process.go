@@ -1,6 +1,9 @@
 package nccllog
 
-import "bytes"
+import (
+	"bytes"
+	"hash/maphash"
+)
 
 type procKey struct {
 	host string
@@ -27,7 +30,6 @@ type process struct {
 // lastOrigin is where the record before came from.
 type lastOrigin struct {
 	*process
-	tid       int
 	left, pod []byte // what stood before the marker
 	start     int    // where the host begins in left
 }
@@ -35,8 +37,9 @@ type lastOrigin struct {
 // process returns the process that a line belongs to, nil where there are too
 // many, and the thread that printed it.
 func (p *Parser) process(left []byte) (*process, int) {
-	if l := &p.last; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, p.pod) {
-		return l.process, l.tid
+	known := p.recent.entry(left)
+	if known.process != nil && len(p.pod) == 0 && bytes.Equal(known.left, left) {
+		return known.process, known.tid
 	}
 	pre, ok := parsePrefix(left)
 	if !ok {
@@ -45,24 +48,52 @@ func (p *Parser) process(left []byte) (*process, int) {
 	if p.last.is(pre, left[:pre.start], p.pod) {
 		return p.last.process, pre.tid
 	}
-	o := originOf(left[:pre.start])
-	if len(p.pod) > 0 {
-		o[byPod] = p.pod
-	}
 	if !ok {
-		o[byDevice] = left[deviceStart(left):]
 		r, _ := cutRay(bytes.TrimLeft(left, " "))
 		pre.pid = r.pid
 	}
+	o := p.originOf(left, pre)
 	ps := p.find(pre, o)
 	if ps == nil {
 		return nil, 0
 	}
 	ps.learn(o)
-	p.last.process, p.last.tid, p.last.start = ps, pre.tid, pre.start
+	p.last.process, p.last.start = ps, pre.start
 	p.last.left = append(p.last.left[:0], left...)
 	p.last.pod = append(p.last.pod[:0], p.pod...)
+	if len(p.pod) == 0 && len(left) <= maxWrapper {
+		known.process, known.tid = ps, pre.tid
+		known.left = append(known.left[:0], left...)
+	}
 	return ps, pre.tid
+}
+
+// recent are beginnings of lines that were seen lately: of each process, if
+// there are not many, as lines of one process mostly begin alike.
+type recent [256]recentLine
+
+type recentLine struct {
+	left []byte
+	tid  int
+	*process
+}
+
+// entry returns the place for a beginning.
+func (r *recent) entry(left []byte) *recentLine {
+	return &r[maphash.Bytes(hashSeed, left)%uint64(len(r))]
+}
+
+// originOf reads the wrappers of a record, and what else tells of its process
+// where its host is missing.
+func (p *Parser) originOf(left []byte, pre prefix) origin {
+	o := originOf(left[:pre.start])
+	if len(p.pod) > 0 {
+		o[byPod] = p.pod
+	}
+	if len(pre.host) == 0 {
+		o[byDevice] = left[deviceStart(left):]
+	}
+	return o
 }
 
 // is tells whether a record comes from where the one before it came from.
@@ -108,6 +139,9 @@ func (p *Parser) newProcess(pre prefix) *process {
 		namesake: p.procs[key],
 	}
 	p.procs[key] = ps
+	if ps.namesake != nil {
+		p.recent = recent{} // what told them apart may be missing there
+	}
 	p.log.Processes = append(p.log.Processes, ps.Process)
 	return ps
 }
