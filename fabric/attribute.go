@@ -17,6 +17,9 @@ type run struct {
 	first int64
 }
 
+// collnet chains lead to the switch: they connect no ranks.
+const collnet = "collnet"
+
 // attribute finds the communicator of every run: the one whose ranks, nodes,
 // channels and lifetime fit. A communicator connects an edge once, and each of
 // its algorithms once, so a run whose owner is clear rules that owner out for
@@ -55,7 +58,7 @@ func (p *process) gather() []*run {
 		r.edges = append(r.edges, e)
 	}
 	for _, done := range p.Connected {
-		if r := bySetup[done.Setup]; r != nil && done.Setup != 0 {
+		if r := bySetup[done.Setup]; r != nil && done.Setup != 0 && done.Kind != collnet {
 			r.kinds = append(r.kinds, done.Kind)
 		}
 	}
@@ -65,6 +68,9 @@ func (p *process) gather() []*run {
 // direct takes what the lines say of a communicator without a run.
 func (p *process) direct() {
 	for _, done := range p.Connected {
+		if done.Kind == collnet {
+			continue
+		}
 		for _, c := range p.Comms {
 			if done.Comm != 0 && done.Comm == c.Ptr && alive(c, done.Line) || done.Comm == 0 && len(p.Comms) == 1 {
 				p.kinds[c] = append(p.kinds[c], done.Kind)

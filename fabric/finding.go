@@ -168,13 +168,27 @@ func (j *job) mixed(g *communicator) finding {
 	if silent > 0 {
 		parts = append(parts, fmt.Sprintf("%d have not said", silent))
 	}
-	odd := users[kinds[len(kinds)-1]][0]
-	for _, r := range explain(odd, j.Expectation) {
-		f.quotes = append(r.quotes(odd), f.quotes...)
-	}
-	f.suspect = odd
 	f.summary = "ranks of one communicator use different networks: " + strings.Join(parts, ", ")
+	f.suspect = users[j.odd(kinds)][0]
+	if why := explain(f.suspect, j.Expectation); len(why) > 0 {
+		for _, r := range why {
+			f.quotes = append(r.quotes(f.suspect), f.quotes...)
+		}
+		f.summary += fmt.Sprintf("; %s: %s", f.suspect.label(), why[0].why())
+		f.remedy = fmt.Sprintf("for %s (%s): %s; then see that all ranks have the same image, environment and devices", f.suspect.label(), why[0].cause, remedy(why))
+	}
 	return f
+}
+
+// odd is the transport of those to look at: what fewest use of what was not
+// expected.
+func (j *job) odd(kinds []Transport) Transport {
+	for _, t := range slices.Backward(kinds) {
+		if t != TransportUnknown && !(j.Expectation.Demands() && j.Expectation.Accepts(t)) {
+			return t
+		}
+	}
+	return kinds[len(kinds)-1]
 }
 
 func labels(procs []*process) []string {
@@ -287,16 +301,17 @@ func (j *job) lossy(p *process, cause Cause) finding {
 // network first, then a rank that waited in vain.
 func (j *job) troubled(g *communicator) (finding, bool) {
 	var late finding
-	for _, m := range g.members {
-		for _, e := range m.proc.trouble() {
-			f := j.unknown(e.cause, fmt.Sprintf("%s reports before all edges of communicator %s were up: %s", m.proc.label(), g.id, e.cause.Info().Why))
-			f.quotes = []Quote{e.quote}
-			if e.cause != Timeout {
-				return f, true
-			}
-			if late.cause == "" {
-				late = f
-			}
+	for _, e := range j.troubles() {
+		if e.proc != nil && !slices.ContainsFunc(e.proc.Comms, func(c *nccllog.Comm) bool { return e.proc.groups[c] == g }) {
+			continue
+		}
+		f := j.unknown(e.cause, fmt.Sprintf("%s reports before all edges of communicator %s were up: %s", e.who, g.id, e.cause.Info().Why))
+		f.quotes = []Quote{e.quote}
+		if e.cause != Timeout {
+			return f, true
+		}
+		if late.cause == "" {
+			late = f
 		}
 	}
 	return late, late.cause != ""
@@ -308,20 +323,35 @@ func (j *job) unknown(cause Cause, summary string) finding {
 
 // trouble is an error that a process, or a program around it, reports.
 type trouble struct {
+	who   string
+	proc  *process // nil where the file tells no process
 	cause Cause
 	count int64
 	quote Quote
 }
 
-func (p *process) trouble() []trouble {
-	var all []trouble
-	for _, events := range [...][]nccllog.Event{p.Events, p.log.Errors} {
-		for _, e := range events {
+// troubles lists what the processes report, and what the programs around NCCL
+// do, whose lines name no process of NCCL's.
+func (j *job) troubles() []trouble {
+	if j.trouble != nil {
+		return j.trouble
+	}
+	all := []trouble{}
+	for _, p := range j.procs {
+		for _, e := range p.Events {
 			if cause := eventCause(e); cause != "" {
-				all = append(all, trouble{cause, e.Count, quote(p.log, e.Fact)})
+				all = append(all, trouble{p.label(), p, cause, e.Count, quote(p.log, e.Fact)})
 			}
 		}
 	}
+	for _, log := range j.Logs {
+		for _, e := range log.Errors {
+			if cause := eventCause(e); cause != "" {
+				all = append(all, trouble{log.Source, nil, cause, e.Count, quote(log, e.Fact)})
+			}
+		}
+	}
+	j.trouble = all
 	return all
 }
 
@@ -336,6 +366,10 @@ func eventCause(e nccllog.Event) Cause {
 		return NetworkError
 	case nccllog.EventTimeout:
 		return Timeout
+	case nccllog.EventTorch:
+		if strings.Contains(e.Text, "there was a network error") {
+			return NetworkError
+		}
 	}
 	return ""
 }

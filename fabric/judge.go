@@ -33,6 +33,8 @@ type job struct {
 	comms []*communicator
 	ranks Coverage
 	found []finding // on comms
+
+	trouble []trouble // made when needed
 }
 
 func newJob(ev Evidence, procs []*process, comms []*communicator) *job {

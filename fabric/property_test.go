@@ -362,3 +362,29 @@ func TestGrowingLog(t *testing.T) {
 		t.Errorf("in the end %s", last)
 	}
 }
+
+// TestFailStays judges every job while its output arrives in one file: a FAIL
+// does not go away, unless the job is started anew.
+func TestFailStays(t *testing.T) {
+	for name, s := range corpus(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			console := merge(s.texts)["console.log"]
+			whole := judge(map[string][]byte{"console.log": console}, s.expect)
+			if len(whole.Attempts) > 0 {
+				return
+			}
+			last := fabric.Unknown
+			for _, end := range slices.Sorted(slices.Values(sample(len(console)))) {
+				v := judge(map[string][]byte{"console.log": console[:end]}, s.expect)
+				if last == fabric.Fail && v.Verdict != fabric.Fail {
+					t.Fatalf("after %d bytes %s %s follows FAIL:\n%s", end, v.Verdict, v.Cause, v.Summary)
+				}
+				last = v.Verdict
+			}
+			if last == fabric.Fail && whole.Verdict != fabric.Fail {
+				t.Errorf("in the end %s", whole.Verdict)
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ type sim struct {
 	groups         []group
 	eager          bool // all communicators are made before the first is used
 	pid            int
+	threads        bool    // a node's ranks are threads of one process
 	plans          []*plan // drawn from groups
 }
 
@@ -117,7 +118,7 @@ func (s sim) log(rank int) []byte {
 
 func (p *printer) say(format string, args ...any) {
 	local := p.rank % p.perNode
-	fmt.Fprintf(&p.Buffer, "node%d:%d:%d [%d] NCCL INFO %s\n", p.node(p.rank), p.pid+100+local, p.pid+100+local, local, fmt.Sprintf(format, args...))
+	fmt.Fprintf(&p.Buffer, "node%d:%d:%d [%d] NCCL INFO %s\n", p.node(p.rank), p.pid+100+local*b2i(!p.threads), p.pid+100+local, local, fmt.Sprintf(format, args...))
 }
 
 func (p *printer) old() bool { return strings.HasPrefix(p.version, "2.7.") }
@@ -430,6 +431,7 @@ func sims() map[string]sim {
 		"world, split, p2p": one(2, 2, 4, "rings"),
 		"ib ext":            one(2, 2, 4, "rings"),
 		"roce":              one(2, 2, 4, "rings"),
+		"threads":           hsdp(2, 2, "rings", "trees"),
 	}
 	change := func(name string, do func(*sim)) {
 		s := all[name]
@@ -438,6 +440,7 @@ func sims() map[string]sim {
 		all[name] = s
 	}
 	change("hsdp eager", func(s *sim) { s.eager = true })
+	change("threads", func(s *sim) { s.threads = true })
 	change("2.7", func(s *sim) { s.version = "2.7.8" })
 	change("2.18", func(s *sim) { s.version = "2.18.5" })
 	split := group{members: sequence(0, 1, 4), channels: 4, does: []string{"rings"}}

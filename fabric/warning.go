@@ -27,21 +27,20 @@ func (j *job) warnings(f finding) []Warning {
 // network is proven may still fail, by the network too.
 func (j *job) troubleWarning(f finding) (Warning, bool) {
 	var w Warning
-	procs := 0
-	for _, p := range j.procs {
-		all := p.trouble()
-		if len(all) == 0 || all[0].cause == f.cause || f.cause == MixedNetworks {
+	seen := map[string]bool{}
+	for _, e := range j.troubles() {
+		if e.cause == f.cause || f.cause == MixedNetworks {
 			continue
 		}
-		if procs++; w.Cause == "" {
-			w = Warning{all[0].cause, fmt.Sprintf("%s reports, %d times: %s", p.label(), all[0].count, all[0].cause.Info().Why), nil}
+		if seen[e.who] = true; w.Cause == "" {
+			w = Warning{e.cause, fmt.Sprintf("%s reports, %d times: %s", e.who, e.count, e.cause.Info().Why), nil}
 		}
-		w.Evidence = append(w.Evidence, all[0].quote)
+		w.Evidence = append(w.Evidence, e.quote)
 	}
-	if procs > 1 {
-		w.Text += fmt.Sprintf("; so do %d more", procs-1)
+	if len(seen) > 1 {
+		w.Text += fmt.Sprintf("; %d more report errors", len(seen)-1)
 	}
-	return w, procs > 0
+	return w, len(seen) > 0
 }
 
 func (j *job) nodesWarning(f finding) (Warning, bool) {
