@@ -183,7 +183,7 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 
 // single hands on the only record of a clean line, whose marker is at the place.
 func (p *Parser) single(b []byte, at int) {
-	if mayBeRepeated(b) {
+	if mayBeRepeated(b) || p.follow.table > 0 {
 		p.records(b)
 		return
 	}
@@ -201,6 +201,11 @@ func (p *Parser) records(b []byte) {
 	}
 	if repeated {
 		p.count(&p.log.Repeated, b)
+	}
+	if p.follow.table > 0 {
+		n := len(b)
+		b = p.halfRow(b)
+		from -= n - len(b)
 	}
 	for {
 		msg := b[from+markerLen:]
