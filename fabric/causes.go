@@ -158,7 +158,7 @@ func noStartCauses() []CauseInfo {
 		},
 		{
 			Cause:  NetworkError,
-			Why:    "the network failed before all edges were up",
+			Why:    "connections over the network failed",
 			Remedy: "look at the peer that the quoted lines name: it may have died first",
 			Looks:  "`socketProgress: Connection closed by remote peer`, `Connect to ... failed`, `completed with error`, before all ranks had connected.",
 			About:  "A peer that died closes its connections, and the others report the network. Firewalls and wrong routes look alike.",

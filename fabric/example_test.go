@@ -52,3 +52,33 @@ func ExampleJudge_noGPU() {
 	// no GPU here, so NCCL carried nothing: nothing to prove
 	// false
 }
+
+// The logs of a folder may be of several jobs: each gets a verdict, and the
+// worst is on top.
+func ExampleJudgeAll() {
+	var logs []fabric.LogFile
+	for _, net := range []string{"Socket", "IB"} {
+		p := nccllog.NewParser(net + ".log")
+		for rank := range 2 {
+			prefix := fmt.Sprintf("node%d:41:41 [0] NCCL INFO ", rank)
+			comm := fmt.Sprintf("comm 0xa0 rank %d nranks 2 commId 0x%d", rank, len(net))
+			fmt.Fprintf(p, "%sUsing network %s\n%s%s - Init START\n", prefix, net, prefix, comm)
+			fmt.Fprintf(p, "%scomm 0xa0 rank %d nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n", prefix, rank)
+			fmt.Fprintf(p, "%s1 coll channels\n%s%s - Init COMPLETE\n", prefix, prefix, comm)
+			fmt.Fprintf(p, "%sChannel 00/0 : %d[0] -> %d[0] [send] via NET/%s/0\n", prefix, rank, 1-rank, net)
+			fmt.Fprintf(p, "%sChannel 00/0 : %d[0] -> %d[0] [receive] via NET/%s/0\n", prefix, 1-rank, rank, net)
+			fmt.Fprintf(p, "%sConnected all rings\n", prefix)
+		}
+		p.Close()
+		logs = append(logs, fabric.LogFile{Log: p.Log()})
+	}
+	report := fabric.JudgeAll(fabric.Evidence{Expectation: fabric.RDMA, Logs: logs, GPUs: -1})
+	for _, job := range report.Jobs {
+		fmt.Println(job.Name, job.Files, job.Verdict.Verdict, job.Transport)
+	}
+	fmt.Println("all:", report.Verdict.Verdict)
+	// Output:
+	// 0x6 [Socket.log] FAIL socket
+	// 0x2 [IB.log] PASS ib
+	// all: FAIL
+}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/nccllog"
@@ -59,7 +60,7 @@ func (p *process) choice() Transport {
 
 // explainFailure tells of communicators that never came to be.
 func explainFailure(p *process) (reason, bool) {
-	if len(p.Comms) > 0 {
+	if len(p.Edges) > 0 || slices.ContainsFunc(p.Comms, func(c *nccllog.Comm) bool { return c.Completed.Seen() || c.Sized.Seen() }) {
 		return reason{}, false
 	}
 	if s, ok := p.Step(nccllog.StepNone, ""); ok {

@@ -153,6 +153,8 @@ func TestTrouble(t *testing.T) {
 	watchdog := `[rank3]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out.`
 	const cuda = "node1:101:101 [1] init.cc:1 NCCL WARN Cuda failure 700 'an illegal memory access was encountered'"
 	proven, unproven := one(2, 2, 4, "rings"), one(2, 2, 4)
+	early := unproven
+	early.dies = true
 	warn := func(text string) string { return "node1:101:101 [1] init.cc:1 NCCL WARN " + text }
 	for _, tt := range []struct {
 		name    string
@@ -161,9 +163,10 @@ func TestTrouble(t *testing.T) {
 		want    want
 		warning fabric.Cause
 	}{
-		{"device counts differ", unproven, warn(mixedCounts), want{"FAIL", "unknown", "mixed-networks"}, ""},
+		{"device counts differ", early, warn(mixedCounts), want{"FAIL", "unknown", "mixed-networks"}, ""},
 		{"device counts differ and it went on", proven, warn(mixedCounts), want{"PASS", "efa", ""}, ""},
-		{"versions differ", unproven, warn(versions), want{"FAIL", "unknown", "version-mismatch"}, ""},
+		{"versions differ", early, warn(versions), want{"FAIL", "unknown", "version-mismatch"}, ""},
+		{"bootstrap", early, warn("socketPollConnect: connect to 10.0.0.1<4242> returned Connection refused, exceeded error retry count after 35 attempts"), want{"FAIL", "none", "bootstrap-failed"}, ""},
 		{"unreachable", unproven, warn(unreachable), want{"UNKNOWN", "unknown", "security-group"}, ""},
 		{"unreachable later", proven, warn(unreachable), want{"PASS", "efa", ""}, "security-group"},
 		{"peer died", unproven, strings.Replace(warn(closed), "init.cc:1 NCCL WARN", "NCCL INFO", 1), want{"UNKNOWN", "unknown", "network-error"}, ""},
@@ -179,6 +182,25 @@ func TestTrouble(t *testing.T) {
 		}
 		if tt.warning != "" && !slices.ContainsFunc(v.Warnings, func(w fabric.Warning) bool { return w.Cause == tt.warning }) {
 			t.Errorf("%s: no warning of %s: %+v", tt.name, tt.warning, v.Warnings)
+		}
+	}
+}
+
+// TestNoStart: processes that never had a communicator.
+func TestNoStart(t *testing.T) {
+	for _, tt := range []struct {
+		line  string
+		cause fabric.Cause
+	}{
+		{"NCCL WARN Error: network IB not found.", fabric.RequestedNetUnavailable},
+		{"NCCL WARN Failed to initialize any NET plugin", fabric.RequestedNetUnavailable},
+		{"NCCL WARN Bootstrap : no socket interface found", fabric.BootstrapFailed},
+		{"NCCL WARN NET/Socket : No usable listening interface found", fabric.BootstrapFailed},
+	} {
+		text := "node0:7:7 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>\nnode0:7:7 [0] init.cc:1 " + tt.line + "\n"
+		v := judge(map[string][]byte{"rank0.log": []byte(text)}, fabric.RDMA)
+		if diff := cmp.Diff(want{"FAIL", "none", tt.cause}, wanted(v)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
 		}
 	}
 }

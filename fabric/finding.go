@@ -35,14 +35,14 @@ const (
 
 // communicator judges one communicator.
 func (j *job) communicator(g *communicator) finding {
+	if f, ok := j.mismatch(g); ok {
+		return f
+	}
 	if !g.spansNodes() {
 		return j.oneNode(g)
 	}
 	if g.crosses() && g.networks().differ() {
 		return j.mixed(g)
-	}
-	if f, ok := j.mismatch(g); ok {
-		return f
 	}
 	seen := g.edgeTransports()
 	for _, t := range seen.known() {
@@ -199,11 +199,12 @@ func labels(procs []*process) []string {
 	return names
 }
 
-// mismatch takes what NCCL itself found out about ranks that differ.
+// mismatch takes what NCCL itself found out about ranks that differ, where it
+// gave up for that.
 func (j *job) mismatch(g *communicator) (finding, bool) {
 	for _, m := range g.members {
 		for _, e := range m.proc.Events {
-			if e.Kind != nccllog.EventMismatch || g.proven() {
+			if e.Kind != nccllog.EventMismatch || m.Completed.Seen() || g.proven() {
 				continue
 			}
 			f := finding{outcome: Fail, transport: TransportUnknown, cause: MixedNetworks, rule: ruleMixed}

@@ -16,6 +16,7 @@ type sim struct {
 	groups         []group
 	eager          bool // all communicators are made before the first is used
 	pid            int
+	dies           bool    // while the first communicator is made
 	threads        bool    // a node's ranks are threads of one process
 	plans          []*plan // drawn from groups
 }
@@ -104,6 +105,9 @@ func (s sim) log(rank int) []byte {
 	}
 	for _, i := range mine {
 		p.init(i)
+		if s.dies {
+			return p.Bytes()
+		}
 		if !s.eager {
 			p.use(i)
 		}
@@ -172,6 +176,9 @@ func (p *printer) init(i int) {
 	}
 	if !p.old() {
 		p.say("%s%s- Init START", name, tail)
+	}
+	if p.dies {
+		return
 	}
 	if !p.inInit() {
 		p.say("comm 0x%x rank %d nRanks %d nNodes %d localRanks %d localRank 0 MNNVL %d", ptr, me, n, nodes, locals, b2i(g.mnnvl))
