@@ -117,10 +117,10 @@ func (f *finder) isClean() bool {
 	return f.clean == yes
 }
 
-// clean tells whether a text holds no carriage return, escape sequence, NUL
-// byte, quote, entity or backslash.
+// clean tells whether a text holds no carriage return, quote, entity, backslash
+// or, as strings may, escape sequence or NUL byte.
 func clean(b []byte) bool {
-	for _, c := range [...]byte{'\r', 0x1b, 0, '"', '&', '\\'} {
+	for _, c := range [...]byte{'\r', '"', '&', '\\', esc, 0} {
 		if bytes.IndexByte(b, c) >= 0 {
 			return false
 		}

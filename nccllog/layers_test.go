@@ -76,3 +76,23 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// FuzzStrip: what is removed does not depend on where the bytes are cut, and
+// lines stay lines.
+func FuzzStrip(f *testing.F) {
+	f.Add([]byte("\x1b[36m(W)\x1b[0m \x00\x00x\x1b"), uint(3))
+	f.Add([]byte("\x1b[3\n6m\x1b\n\x1b[\r[m\x1bM"), uint(1))
+	f.Fuzz(func(t *testing.T, b []byte, at uint) {
+		at = min(at, uint(len(b)))
+		var whole, halves stripper
+		want := whole.strip(b)
+		got := append([]byte(nil), halves.strip(b[:at])...)
+		got = append(got, halves.strip(b[at:])...)
+		if !bytes.Equal(got, want) {
+			t.Errorf("%q cut at %d: %q, whole %q", b, at, got, want)
+		}
+		if n := bytes.Count(want, []byte{'\n'}); n != bytes.Count(b, []byte{'\n'}) || bytes.ContainsAny(want, "\x1b\x00") {
+			t.Errorf("%q became %q", b, want)
+		}
+	})
+}

@@ -94,44 +94,14 @@ func (p *Parser) part(b []byte, depth int) {
 	}
 }
 
-// plain removes terminal escape sequences and NUL bytes.
+// plain removes the escape sequences and NUL bytes that a string held.
 func (p *Parser) plain(b []byte, depth int) []byte {
-	if bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, 0) < 0 {
+	s := stripper{out: p.scratch.plain[depth]}
+	if s.clean(b) {
 		return b
 	}
-	out := p.scratch.plain[depth][:0]
-	for from, esc, nul := 0, -1, -1; ; {
-		if esc < from {
-			esc = index(b, "\x1b", from)
-		}
-		if nul < from {
-			nul = index(b, "\x00", from)
-		}
-		at := min(esc, nul)
-		out = append(out, b[from:at]...)
-		if at == len(b) {
-			p.scratch.plain[depth] = out
-			return out
-		}
-		if at == esc {
-			at = skipEscape(b, at)
-		}
-		from = at + 1
-	}
-}
-
-// skipEscape returns the index of the last byte of the sequence at i: CSI up to
-// its final byte, and two bytes for any other.
-func skipEscape(b []byte, i int) int {
-	if i+1 >= len(b) || b[i+1] != '[' {
-		return min(i+1, len(b)-1)
-	}
-	for i += 2; i < len(b); i++ {
-		if b[i] >= 0x40 && b[i] <= 0x7e {
-			return i
-		}
-	}
-	return len(b) - 1
+	p.scratch.plain[depth] = s.strip(b)
+	return p.scratch.plain[depth]
 }
 
 // htmlEntities are those that stand for characters of NCCL's lines.

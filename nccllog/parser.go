@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// MaxLine is the number of bytes of a line that are looked at. Carriage
-	// returns and NUL bytes begin the count anew.
+	// MaxLine is the number of bytes of a line that are looked at, counted from
+	// its last carriage return.
 	MaxLine = 64 << 10
 	// MaxText is the number of bytes of a line that are kept for quoting.
 	MaxText = 400
@@ -34,13 +34,14 @@ type Parser struct {
 	log    Log
 	closed bool
 
-	decoder decoder
-	finder  finder
-	line    pending
-	scratch scratch
-	joins   joins
-	follow  follow
-	pod     []byte // where JSON around the line names it
+	decoder  decoder
+	stripper stripper
+	finder   finder
+	line     pending
+	scratch  scratch
+	joins    joins
+	follow   follow
+	pod      []byte // where JSON around the line names it
 
 	procs  map[procKey]*process
 	last   lastOrigin
@@ -67,13 +68,21 @@ func (p *Parser) Write(b []byte) (int, error) {
 	p.log.Bytes += int64(n)
 	for len(b) > 0 {
 		size := len(b)
-		if p.decoder.enc != utf8Text { // what is decoded takes memory
+		if p.decoder.enc != utf8Text || !p.stripper.clean(b) { // copies take memory
 			size = min(size, blockSize)
 		}
-		p.text(p.decoder.decode(b[:size], false))
+		p.raw(p.decoder.decode(b[:size], false))
 		b = b[size:]
 	}
 	return n, nil
+}
+
+// raw takes the next bytes as UTF-8.
+func (p *Parser) raw(b []byte) {
+	if !p.stripper.clean(b) {
+		b = p.stripper.strip(b)
+	}
+	p.text(b)
 }
 
 // Close takes the last line, which may lack its end, and lets go of all memory
@@ -82,7 +91,7 @@ func (p *Parser) Close() error {
 	if p.closed {
 		return nil
 	}
-	p.text(p.decoder.decode(nil, true))
+	p.raw(p.decoder.decode(nil, true))
 	if p.line.open {
 		p.endLine()
 	}
@@ -91,7 +100,7 @@ func (p *Parser) Close() error {
 	return nil
 }
 
-// text takes the next bytes as UTF-8.
+// text takes the next bytes without escape sequences.
 func (p *Parser) text(b []byte) {
 	if p.line.open {
 		end := bytes.IndexByte(b, '\n')

@@ -4,7 +4,7 @@ import "bytes"
 
 // pending is the beginning of a line whose end has not arrived. Of a line that
 // is too long, whole parts are read at once: a progress bar rewrites itself
-// with carriage returns for hours, and a sparse file is full of NUL bytes.
+// with carriage returns for hours.
 type pending struct {
 	held []byte // at most MaxLine+1 bytes
 	open bool   // there is one, even of no bytes kept
@@ -22,7 +22,7 @@ func (p *Parser) hold(b []byte) {
 	l.open = l.open || len(b) > 0
 	for len(b) > 0 {
 		if l.skipping {
-			end := indexBreak(b)
+			end := bytes.IndexByte(b, '\r')
 			if end < 0 {
 				p.skip(b)
 				return
@@ -44,7 +44,7 @@ func (p *Parser) hold(b []byte) {
 func (p *Parser) spill() {
 	l := &p.line
 	p.countLine()
-	end := bytes.LastIndexAny(l.held, "\r\x00")
+	end := bytes.LastIndexByte(l.held, '\r')
 	if end >= 0 {
 		p.ifMatters(l.held[:end])
 		l.held = append(l.held[:0], l.held[end+1:]...)
@@ -98,16 +98,4 @@ func (p *Parser) countLine() {
 		p.log.Lines++
 		p.line.counted = true
 	}
-}
-
-// indexBreak returns the place of the first carriage return or NUL byte.
-func indexBreak(b []byte) int {
-	end := bytes.IndexByte(b, '\r')
-	if end >= 0 {
-		b = b[:end]
-	}
-	if nul := bytes.IndexByte(b, 0); nul >= 0 {
-		return nul
-	}
-	return end
 }
