@@ -20,16 +20,44 @@ type run struct {
 // collnet chains lead to the switch: they connect no ranks.
 const collnet = "collnet"
 
+// maxRounds bounds how often the processes' findings are heeded by others.
+const maxRounds = 4
+
 // attribute finds the communicator of every run: the one whose ranks, nodes,
 // channels and lifetime fit. A communicator connects an edge once, and each of
 // its algorithms once, so a run whose owner is clear rules that owner out for
-// others like it.
-func (p *process) attribute(peers func(*nccllog.Comm, int) *process) {
-	p.runs = p.gather()
-	for _, r := range p.runs {
-		r.maybe = p.fitting(r, peers)
+// others like it. What fits several still is left to the other processes: who
+// has the other ends, and what the communicators connected elsewhere.
+func attribute(procs []*process) {
+	for _, p := range procs {
+		p.runs = p.gather()
+		for _, r := range p.runs {
+			r.maybe = p.fitting(r)
+		}
 	}
-	p.eliminate()
+	for range maxRounds {
+		for _, p := range procs {
+			p.eliminate()
+		}
+		changed := false
+		for _, p := range procs {
+			changed = p.heedEnds() || changed
+		}
+		noteHabits(procs)
+		for _, p := range procs {
+			changed = p.heedHabits() || changed
+		}
+		if !changed {
+			break
+		}
+	}
+	for _, p := range procs {
+		p.settle()
+	}
+}
+
+// settle gives the runs to their owners.
+func (p *process) settle() {
 	p.owned = map[*nccllog.Comm][]*nccllog.Edge{}
 	p.kinds = map[*nccllog.Comm][]string{}
 	for _, r := range p.runs {
@@ -81,7 +109,7 @@ func (p *process) direct() {
 
 // fitting returns the communicators that the run can be for. Where the finer
 // evidence rules out all, it is not to be trusted, and the coarse decides.
-func (p *process) fitting(r *run, peers func(*nccllog.Comm, int) *process) []*nccllog.Comm {
+func (p *process) fitting(r *run) []*nccllog.Comm {
 	var coarse, fine []*nccllog.Comm
 	for _, c := range p.Comms {
 		if c.NRanks < 2 || !alive(c, r.first) || !r.ranksFit(c) {
@@ -93,7 +121,7 @@ func (p *process) fitting(r *run, peers func(*nccllog.Comm, int) *process) []*nc
 		return coarse
 	}
 	for _, c := range coarse {
-		if r.networkFits(c) && r.channelsFit(c) && r.nodesFit(c, p.forcedNet()) && p.placesFit(r, c, peers) {
+		if r.networkFits(c) && r.channelsFit(c) && r.nodesFit(c, p.forcedNet()) && p.placesFit(r, c) {
 			fine = append(fine, c)
 		}
 	}
@@ -174,9 +202,9 @@ func (p *process) forcedNet() bool {
 
 // placesFit: GPUs of different hosts share no memory, and those of one host
 // need no network.
-func (p *process) placesFit(r *run, c *nccllog.Comm, peers func(*nccllog.Comm, int) *process) bool {
+func (p *process) placesFit(r *run, c *nccllog.Comm) bool {
 	for _, e := range r.edges {
-		o := peers(c, e.Peer())
+		o := p.groups[c].procs[e.Peer()]
 		if o == nil || o.place == "" || p.place == "" || isMNNVL(e) {
 			continue
 		}
@@ -244,6 +272,106 @@ func (p *process) eliminate() {
 			exclude(kinds[kind])
 		}
 	}
+}
+
+// heedEnds leaves to each run the communicators in which the peers have most of
+// the other ends of its edges.
+func (p *process) heedEnds() (changed bool) {
+	for _, r := range p.runs {
+		if len(r.maybe) < 2 {
+			continue
+		}
+		most, best := 0, []*nccllog.Comm(nil)
+		for _, c := range r.maybe {
+			n := p.answered(r, c)
+			if n > most {
+				most, best = n, nil
+			}
+			if n == most {
+				best = append(best, c)
+			}
+		}
+		if len(best) < len(r.maybe) {
+			r.maybe, changed = best, true
+		}
+	}
+	return changed
+}
+
+// answered counts the edges of the run whose other ends are with the peers in
+// that communicator.
+func (p *process) answered(r *run, c *nccllog.Comm) int {
+	n := 0
+	g := p.groups[c]
+	for _, e := range r.edges {
+		if peer := g.procs[e.Peer()]; isNet(e) && peer != nil && peer.mayHave(otherEnd(e), g) {
+			n++
+		}
+	}
+	return n
+}
+
+func otherEnd(e *nccllog.Edge) end {
+	if e.Direction == nccllog.Send {
+		return end{linkOf(e), nccllog.Receive}
+	}
+	return end{linkOf(e), nccllog.Send}
+}
+
+// mayHave tells whether a run that can be the communicator's has the end.
+func (p *process) mayHave(want end, g *communicator) bool {
+	if p.ends == nil {
+		p.ends = map[end][]*run{}
+		for _, r := range p.runs {
+			for _, e := range r.edges {
+				if isNet(e) {
+					p.ends[endOf(e)] = append(p.ends[endOf(e)], r)
+				}
+			}
+		}
+	}
+	return slices.ContainsFunc(p.ends[want], func(r *run) bool {
+		return slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool { return p.groups[c] == g })
+	})
+}
+
+// noteHabits notes what each communicator is known to have connected.
+func noteHabits(procs []*process) {
+	for _, p := range procs {
+		for _, r := range p.runs {
+			if len(r.maybe) != 1 {
+				continue
+			}
+			for _, kind := range r.kinds {
+				p.groups[r.maybe[0]].habits[kind] = true
+			}
+		}
+	}
+}
+
+// heedHabits leaves to a run that is the process's only one of its kind the
+// communicators that connected the like elsewhere: all ranks connect alike.
+func (p *process) heedHabits() (changed bool) {
+	open := map[string]int{}
+	for _, r := range p.runs {
+		if len(r.maybe) > 1 {
+			for _, kind := range r.kinds {
+				open[kind]++
+			}
+		}
+	}
+	for _, r := range p.runs {
+		for _, kind := range r.kinds {
+			if len(r.maybe) < 2 || open[kind] != 1 {
+				continue
+			}
+			alike := slices.DeleteFunc(slices.Clone(r.maybe), func(c *nccllog.Comm) bool { return !p.groups[c].habits[kind] })
+			if len(alike) > 0 && len(alike) < len(r.maybe) {
+				r.maybe, changed = alike, true
+			}
+		}
+	}
+	return changed
 }
 
 // byCounting proves for a group of communicators what cannot be proven for

@@ -28,6 +28,7 @@ type communicator struct {
 	channels, nvls int
 	members        []member
 	procs          map[int]*process // by rank
+	habits         map[string]bool  // what some rank is known to have connected
 	contradictions int              // ranks that two processes claim
 	counted        bool             // some edges are known by counting only
 	over           bool             // an earlier attempt of a later one
@@ -48,7 +49,7 @@ func communicators(procs []*process) []*communicator {
 			id := commID(p, i)
 			group := byID[id]
 			if group == nil {
-				group = &communicator{id: id, procs: map[int]*process{}}
+				group = &communicator{id: id, procs: map[int]*process{}, habits: map[string]bool{}}
 				byID[id] = group
 				all = append(all, group)
 			}
@@ -58,8 +59,8 @@ func communicators(procs []*process) []*communicator {
 	}
 	for _, p := range procs {
 		p.groups = groupOf
-		p.attribute(func(c *nccllog.Comm, rank int) *process { return groupOf[c].procs[rank] })
 	}
+	attribute(procs)
 	for _, group := range all {
 		group.connect()
 	}

@@ -41,8 +41,10 @@
 // belongs to one, and is given to the only one that fits: the rank's number and
 // its peers', the network, the number of channels, the count of nodes, the
 // places of the peers, the time between its making and its end. One whose edges
-// or rings are clear is ruled out for the same ones again. Two steps lead on
-// where several fit still, and the reasoning marks them as inferred:
+// or rings are clear is ruled out for the same ones again. Where several fit
+// still, those count in which the peers have most of the other ends, and for an
+// algorithm's only run those that connected it elsewhere. Two steps lead on, and
+// the reasoning marks them as inferred:
 //
 //   - by counting: an edge that was connected as often as there are
 //     communicators that it could be of is an edge of each;

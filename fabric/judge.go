@@ -224,24 +224,10 @@ func (p *process) isOver(r *run) bool {
 // twoEnded tells whether the other end of the edge is in one of the
 // communicators that the run may be for.
 func (p *process) twoEnded(r *run, e *nccllog.Edge) bool {
-	other := end{linkOf(e), nccllog.Send}
-	if e.Direction == nccllog.Send {
-		other.direction = nccllog.Receive
-	}
 	return slices.ContainsFunc(r.maybe, func(c *nccllog.Comm) bool {
 		peer := p.groups[c].procs[e.Peer()]
-		return peer != nil && peer.hasEnd(other)
+		return peer != nil && peer.mayHave(otherEnd(e), p.groups[c])
 	})
-}
-
-func (p *process) hasEnd(e end) bool {
-	if p.ends == nil {
-		p.ends = map[end]bool{}
-		for _, o := range p.net {
-			p.ends[endOf(o)] = true
-		}
-	}
-	return p.ends[e]
 }
 
 // neverStarted finds processes whose communicator could not be made.

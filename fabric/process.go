@@ -17,7 +17,7 @@ type process struct {
 	// where not known.
 	place string
 	net   []*nccllog.Edge // the edges over a network
-	ends  map[end]bool    // theirs, made when needed
+	ends  map[end][]*run  // theirs, made when needed
 
 	groups map[*nccllog.Comm]*communicator // of all processes
 

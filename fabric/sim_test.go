@@ -397,6 +397,24 @@ func pipeline(nodes, perNode int) sim {
 	return s
 }
 
+// cube: tensor parallel groups in the nodes, data parallel and pipeline groups
+// across them, and the world, as Megatron makes them. Four nodes: two stages of
+// two replicas each.
+func cube(worldDoes ...string) sim {
+	s := sim{nodes: 4, perNode: 2, version: "2.28.9"}
+	s.groups = append(s.groups, group{id: "0xfeed", members: sequence(0, 1, 8), channels: 4, does: worldDoes})
+	for n := range 4 {
+		s.groups = append(s.groups, group{id: fmt.Sprintf("0x70%d", n), members: sequence(2*n, 1, 2), channels: 4, does: []string{"rings"}})
+	}
+	for _, r := range []int{0, 1, 4, 5} {
+		s.groups = append(s.groups, group{id: fmt.Sprintf("0xd0%d", r), members: []int{r, r + 2}, channels: 2, does: []string{"rings"}})
+	}
+	for r := range 4 {
+		s.groups = append(s.groups, group{id: fmt.Sprintf("0xb0%d", r), members: []int{r, r + 4}, channels: 2, does: []string{"p2p"}})
+	}
+	return s
+}
+
 // experts: the world, and groups of ranks that exchange all with all, as the
 // experts of a model do.
 func experts(nodes, perNode, size int) sim {
@@ -425,6 +443,12 @@ func sims() map[string]sim {
 		"pipeline":          pipeline(2, 2),
 		"pipeline 4 nodes":  pipeline(4, 1),
 		"experts":           experts(4, 2, 4),
+		"cube":              cube("rings"),
+		"cube, trees":       cube("rings", "trees"),
+		"cube eager":        cube("rings"),
+		"cube eager, trees": cube("rings", "trees"),
+		"hsdp eager, trees": hsdp(2, 4, "rings", "trees"),
+		"experts eager":     experts(4, 2, 4),
 		"rails":             one(2, 8, 8, "rings", "trees"),
 		"rings and trees":   one(3, 2, 4, "rings", "trees"),
 		"trees only":        one(2, 2, 4, "trees"),
@@ -447,6 +471,9 @@ func sims() map[string]sim {
 		all[name] = s
 	}
 	change("hsdp eager", func(s *sim) { s.eager = true })
+	for _, name := range []string{"cube eager", "cube eager, trees", "hsdp eager, trees", "experts eager"} {
+		change(name, func(s *sim) { s.eager = true })
+	}
 	change("threads", func(s *sim) { s.threads = true })
 	change("2.7", func(s *sim) { s.version = "2.7.8" })
 	change("2.18", func(s *sim) { s.version = "2.18.5" })
