@@ -12,10 +12,10 @@ func (p *Parser) channel(ps *process, r record) bool {
 	if !old && !s.skip("Channel ") {
 		return false
 	}
-	e, ok := parseEdge(s)
+	var e parsedEdge
 	switch {
-	case ok:
-		ps.addEdge(r, e)
+	case e.parse(s):
+		ps.addEdge(r, &e)
 	case old && !contains(s.b, " via "), ps.ringOrder(r, s):
 	default:
 		p.count(&p.log.Unparsed, r.msg)
@@ -53,30 +53,30 @@ func (ps *process) ringOrder(r record, s scanner) bool {
 type parsedEdge struct {
 	Edge
 	indexed bool
-	named   commLine // the communicator, which RCCL prints behind the edge
+	named   *commLine // the communicator, which RCCL prints behind the edge
 	name    []byte
 }
 
-// parseEdge reads "CC/K : A[a] -> B[b] [send] via TAIL"; /K and the brackets
-// are missing in some versions.
-func parseEdge(s scanner) (e parsedEdge, ok bool) {
+// parse reads "CC/K : A[a] -> B[b] [send] via TAIL"; /K and the brackets are
+// missing in some versions.
+func (e *parsedEdge) parse(s scanner) (ok bool) {
 	if e.Channel, ok = s.number(); !ok {
-		return e, false
+		return false
 	}
 	if s.skip("/") {
 		if e.Conn, ok = s.number(); !ok {
-			return e, false
+			return false
 		}
 		e.indexed = true
 	}
 	if !s.skip(" : ") {
-		return e, false
+		return false
 	}
 	if e.From, ok = s.rank(); !ok || !s.skip(" -> ") {
-		return e, false
+		return false
 	}
 	if e.To, ok = s.rank(); !ok {
-		return e, false
+		return false
 	}
 	switch {
 	case s.skip(" [send]"):
@@ -84,7 +84,7 @@ func parseEdge(s scanner) (e parsedEdge, ok bool) {
 	case s.skip(" [receive]"):
 		e.Direction = Receive
 	}
-	return e, s.skip(" via ") && e.tail(s)
+	return s.skip(" via ") && e.tail(s)
 }
 
 // rank takes "3[a01d0]" and returns 3.
@@ -101,8 +101,9 @@ func (s *scanner) rank() (int, bool) {
 // line must not count as a network that it may not be.
 func (e *parsedEdge) tail(s scanner) bool {
 	if at := bytes.Index(s.b, []byte(" comm 0x")); at >= 0 {
-		e.named = parseComm(s.b[at+1:])
-		e.named.Rank = e.Own()
+		named := parseComm(s.b[at+1:])
+		named.Rank = e.Own()
+		e.named = &named
 		s.b = s.b[:at]
 	}
 	s.b = bytes.TrimRight(s.b, " ")
@@ -153,8 +154,8 @@ func (e *parsedEdge) network(s scanner) (ok bool) {
 	return len(s.b) == 0
 }
 
-func (ps *process) addEdge(r record, e parsedEdge) {
-	ps.place(r.thread, &e)
+func (ps *process) addEdge(r record, e *parsedEdge) {
+	ps.place(r.thread, e)
 	e.Net = ps.name(e.name)
 	seen, slot := ps.edges.find(ps.Edges, &e.Edge)
 	if seen != nil {

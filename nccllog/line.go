@@ -305,7 +305,7 @@ func (p *Parser) count(t *Tally, line []byte) {
 // the first time with a parenthesis.
 func mayBeRepeated(b []byte) bool {
 	n := trimBlanks(b, len(b))
-	return n > 0 && (b[n-1] == ']' || b[n-1] == ')')
+	return n > 0 && (b[n-1] == ']' || b[n-1] == ')') && index(b, "x across cluster]", 0) < len(b)
 }
 
 // cutRepeated removes Ray's note that a line stands for several.

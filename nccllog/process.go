@@ -37,9 +37,10 @@ type lastOrigin struct {
 // process returns the process that a line belongs to, nil where there are too
 // many, and the thread that printed it.
 func (p *Parser) process(left []byte) (*process, int) {
-	known := p.recent.entry(left)
-	if known.process != nil && len(p.pod) == 0 && bytes.Equal(known.left, left) {
-		return known.process, known.tid
+	if len(p.pod) == 0 {
+		if l := p.recent.find(left); l != nil {
+			return l.process, l.tid
+		}
 	}
 	pre, ok := parsePrefix(left)
 	if !ok {
@@ -62,15 +63,14 @@ func (p *Parser) process(left []byte) (*process, int) {
 	p.last.left = append(p.last.left[:0], left...)
 	p.last.pod = append(p.last.pod[:0], p.pod...)
 	if len(p.pod) == 0 && len(left) <= maxWrapper {
-		known.process, known.tid = ps, pre.tid
-		known.left = append(known.left[:0], left...)
+		p.recent.add(left, ps, pre.tid)
 	}
 	return ps, pre.tid
 }
 
 // recent are beginnings of lines that were seen lately: of each process, if
 // there are not many, as lines of one process mostly begin alike.
-type recent [256]recentLine
+type recent [128][2]recentLine
 
 type recentLine struct {
 	left []byte
@@ -78,9 +78,25 @@ type recentLine struct {
 	*process
 }
 
-// entry returns the place for a beginning.
-func (r *recent) entry(left []byte) *recentLine {
+func (r *recent) row(left []byte) *[2]recentLine {
 	return &r[maphash.Bytes(hashSeed, left)%uint64(len(r))]
+}
+
+func (r *recent) find(left []byte) *recentLine {
+	row := r.row(left)
+	for i := range row {
+		if row[i].process != nil && bytes.Equal(row[i].left, left) {
+			return &row[i]
+		}
+	}
+	return nil
+}
+
+// add takes the place of the older line in the row.
+func (r *recent) add(left []byte, ps *process, tid int) {
+	row := r.row(left)
+	row[0], row[1] = row[1], row[0]
+	row[0].left, row[0].process, row[0].tid = append(row[0].left[:0], left...), ps, tid
 }
 
 // originOf reads the wrappers of a record, and what else tells of its process
