@@ -39,6 +39,17 @@ func corpus(t *testing.T) map[string]situation {
 			all["sim "+name+" "+change] = situation{broken, fabric.RDMA}
 		}
 	}
+	all["mnnvl"] = situation{mnnvl().texts(), fabric.RDMA}
+	all["mnnvl as efa"] = situation{mnnvl().texts(), fabric.EFA}
+	all["two jobs"] = situation{maps.Collect(func(yield func(string, []byte) bool) {
+		for n, net := range []network{efaNet(4), socketNet()} {
+			for file, text := range attempt(n+1, net).texts() {
+				if !yield(fmt.Sprint(n, file), text) {
+					return
+				}
+			}
+		}
+	}), fabric.EFA}
 	for name, texts := range restarts() {
 		all["restart "+name] = situation{texts, fabric.RDMA}
 	}
@@ -196,12 +207,16 @@ func TestRepeatedLines(t *testing.T) {
 	}
 }
 
+func judgeAll(texts map[string][]byte, expect fabric.Expectation) fabric.Verdict {
+	return fabric.JudgeAll(fabric.Evidence{Expectation: expect, Logs: parse(texts), GPUs: -1}).Verdict
+}
+
 // TestRandomLoss takes away many lines at once.
 func TestRandomLoss(t *testing.T) {
 	for name, s := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := judge(s.texts, s.expect)
+			whole, wholeAll := judge(s.texts, s.expect), judgeAll(s.texts, s.expect)
 			r := rand.New(rand.NewPCG(2, uint64(len(name))))
 			for range tries / 4 {
 				share := r.Float64() * 0.3
@@ -218,6 +233,9 @@ func TestRandomLoss(t *testing.T) {
 				}
 				if v := judge(texts, s.expect); !allowed(whole, v) && !announcesLoss(lost) {
 					t.Errorf("%s became %s without these lines:\n%s", whole.Verdict, v.Verdict, lost)
+				}
+				if v := judgeAll(texts, s.expect); !allowed(wholeAll, v) && !announcesLoss(lost) {
+					t.Errorf("%s became %s over all jobs without these lines:\n%s", wholeAll.Verdict, v.Verdict, lost)
 				}
 			}
 		})
@@ -384,6 +402,40 @@ func TestFailStays(t *testing.T) {
 			}
 			if last == fabric.Fail && whole.Verdict != fabric.Fail {
 				t.Errorf("in the end %s", whole.Verdict)
+			}
+		})
+	}
+}
+
+// TestLostConnections takes away both ends of connections between nodes: though
+// no line is left that speaks of one, it is missed.
+func TestLostConnections(t *testing.T) {
+	for name, s := range sims() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := s.texts()
+			lost := map[string]bool{}
+			for _, text := range whole {
+				for line := range bytes.Lines(text) {
+					if _, message, ok := bytes.Cut(line, []byte("NCCL INFO Channel ")); ok && bytes.Contains(message, []byte("] via NET/")) {
+						edge, _, _ := bytes.Cut(message, []byte(" ["))
+						lost["Channel "+string(edge)+" ["] = true
+					}
+				}
+			}
+			edges := slices.Sorted(maps.Keys(lost))
+			for _, n := range sample(len(edges)) {
+				texts := map[string][]byte{}
+				for file, text := range whole {
+					for line := range bytes.Lines(text) {
+						if !bytes.Contains(line, []byte(edges[n])) {
+							texts[file] = append(texts[file], line...)
+						}
+					}
+				}
+				if v := judge(texts, fabric.RDMA); v.Verdict != fabric.Unknown {
+					t.Errorf("%s without %q", v.Verdict, edges[n])
+				}
 			}
 		})
 	}
