@@ -329,7 +329,7 @@ func (p *Parser) unmarked(b []byte) {
 	if needleIn(b) < 0 && !p.follow.on() {
 		return
 	}
-	b, _ = peel(b)
+	b = peel(b)
 	p.banner(b)
 	p.lostMarker(b)
 	switch {

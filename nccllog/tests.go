@@ -131,7 +131,7 @@ const (
 // halfRow takes the half row that stands before a record in the same line: a
 // host would begin with its last digit. The result is valid until the next call.
 func (p *Parser) halfRow(b []byte) []byte {
-	rest, _ := peel(b)
+	rest := peel(b)
 	wrappers := b[:len(b)-len(rest)]
 	for _, width := range [...]int{rowHeadWidth, rowHeadWidth + rowHalfWidth} {
 		if len(rest) <= width || rest[width] == ' ' || !isDigit(rest[width-1]) {

@@ -34,14 +34,11 @@ const (
 )
 
 // peel takes the wrappers off the front of a line.
-func peel(b []byte) (rest []byte, o origin) {
+func peel(b []byte) []byte {
 	for {
 		w, ok := frontWrapper(b)
 		if !ok {
-			return b, o
-		}
-		if w.kind != noKind {
-			o[w.kind] = w.value
+			return b
 		}
 		b = b[w.size:]
 	}
@@ -256,7 +253,7 @@ func wrapperStart(b []byte) int {
 	for from := max(0, len(b)-maxWrapper); from < len(b); from++ {
 		switch b[from] {
 		case '(', '[', '#', ' ':
-			if rest, _ := peel(b[from:]); len(bytes.TrimLeft(rest, " ")) == 0 && len(rest) < len(b[from:]) {
+			if rest := peel(b[from:]); len(bytes.TrimLeft(rest, " ")) == 0 && len(rest) < len(b[from:]) {
 				return from + len(b[from:]) - len(bytes.TrimLeft(b[from:], " "))
 			}
 		}

@@ -76,34 +76,46 @@ type usage struct {
 
 // compareReading prints the first table.
 func compareReading(ctx context.Context, out io.Writer, dir string, o options) error {
-	self, err := os.Executable()
-	if err != nil {
+	if _, err := fmt.Fprintf(out, "%-34s %9s %9s %9s %7s %9s   (MB/s of processor time, %d MB, best of %d)\n",
+		"log", "trainyard", "grep C", "grep UTF8", "ratio", "peak MB", o.mb, o.runs); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%-34s %9s %9s %9s %7s %9s   (MB/s of processor time, %d MB, best of %d)\n",
-		"log", "trainyard", "grep C", "grep UTF8", "ratio", "peak MB", o.mb, o.runs)
+	path := filepath.Join(dir, "input.log")
+	defer os.Remove(path)
 	for _, kind := range kinds {
-		path := filepath.Join(dir, "input.log")
 		size, err := generate(path, kind, int64(o.mb)<<20)
 		if err != nil {
 			return err
 		}
-		ours, err := best(ctx, o.runs, []string{"GOMAXPROCS=1"}, self, "-read", path)
+		ours, greps, err := readers(ctx, path, o.runs)
 		if err != nil {
 			return err
 		}
-		grepC, err := best(ctx, o.runs, []string{"LC_ALL=C"}, "grep", grepArgs(path)...)
-		if err != nil {
+		ratio := float64(min(greps[0].cpu, greps[1].cpu)) / float64(ours.cpu)
+		if _, err := fmt.Fprintf(out, "%-34s %9.0f %9.0f %9.0f %6.1fx %9.1f\n", kind.name,
+			speed(size, ours), speed(size, greps[0]), speed(size, greps[1]), ratio, mega(ours.peak)); err != nil {
 			return err
 		}
-		grepUTF8, err := best(ctx, o.runs, []string{"LC_ALL=C.UTF-8"}, "grep", grepArgs(path)...)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%-34s %9.0f %9.0f %9.0f %6.1fx %9.1f\n", kind.name, speed(size, ours), speed(size, grepC),
-			speed(size, grepUTF8), float64(min(grepC.cpu, grepUTF8.cpu))/float64(ours.cpu), mega(ours.peak))
 	}
-	return os.Remove(filepath.Join(dir, "input.log"))
+	return nil
+}
+
+// readers reads a log with the parser on one core, and with grep in the C locale
+// and in UTF-8.
+func readers(ctx context.Context, path string, runs int) (ours usage, greps [2]usage, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return ours, greps, err
+	}
+	if ours, err = best(ctx, runs, "GOMAXPROCS=1", self, "-read", path); err != nil {
+		return ours, greps, err
+	}
+	for i, locale := range []string{"LC_ALL=C", "LC_ALL=C.UTF-8"} {
+		if greps[i], err = best(ctx, runs, locale, "grep", grepArgs(path)...); err != nil {
+			break
+		}
+	}
+	return ours, greps, err
 }
 
 func grepArgs(path string) []string {
@@ -115,7 +127,7 @@ func speed(size int64, u usage) float64 { return mega(size) / u.cpu.Seconds() }
 func mega(n int64) float64 { return float64(n) / 1e6 }
 
 // best returns the run that took the least processor time.
-func best(ctx context.Context, runs int, env []string, name string, args ...string) (usage, error) {
+func best(ctx context.Context, runs int, env, name string, args ...string) (usage, error) {
 	var least usage
 	for i := range runs {
 		u, err := measure(ctx, io.Discard, env, name, args...)
@@ -133,9 +145,9 @@ func best(ctx context.Context, runs int, env []string, name string, args ...stri
 }
 
 // measure runs a program to its end.
-func measure(ctx context.Context, out io.Writer, env []string, name string, args ...string) (usage, error) {
+func measure(ctx context.Context, out io.Writer, env, name string, args ...string) (usage, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), env)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	began := time.Now()
 	err := cmd.Run()
@@ -163,8 +175,10 @@ func timeJob(ctx context.Context, out io.Writer, dir string, ranks int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%d ranks, %d NICs a node, %.0f MB in %d files (written in %.1fs), %d cores\n",
-		ranks, gpusPerNode, mega(size), ranks, time.Since(began).Seconds(), runtime.NumCPU())
+	if _, err := fmt.Fprintf(out, "\n%d ranks, %d NICs a node, %.0f MB in %d files (written in %.1fs), %d cores\n",
+		ranks, gpusPerNode, mega(size), ranks, time.Since(began).Seconds(), runtime.NumCPU()); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -181,12 +195,14 @@ func timeJob(ctx context.Context, out io.Writer, dir string, ranks int) error {
 		{"trainyard verify", []string{binary, "verify", "--expect", "efa", "-o", "json", logs}},
 	} {
 		answer := &head{}
-		u, err := measure(ctx, answer, nil, p.argv[0], p.argv[1:]...)
+		u, err := measure(ctx, answer, "LC_ALL=C", p.argv[0], p.argv[1:]...)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-20s %6.1fs  %6.0f MB/s  peak %5.0f MB   exit code %d  %s\n", p.name, u.wall.Seconds(),
-			mega(size)/u.wall.Seconds(), mega(u.peak), u.code, answer.verdict())
+		if _, err := fmt.Fprintf(out, "%-20s %6.1fs  %6.0f MB/s  peak %5.0f MB   exit code %d  %s\n", p.name, u.wall.Seconds(),
+			mega(size)/u.wall.Seconds(), mega(u.peak), u.code, answer.verdict()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
