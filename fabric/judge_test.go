@@ -174,6 +174,15 @@ func TestHealthy(t *testing.T) {
 		{"ib", "ib", want{"PASS", "ib", ""}},
 		{"ib", "rdma", want{"PASS", "ib", ""}},
 		{"ib", "efa", want{"FAIL", "ib", "other-network"}},
+		{"rails-2x8", "efa", want{"PASS", "efa", ""}},
+		{"hsdp", "efa", want{"PASS", "efa", ""}},
+		{"hsdp", "ib", want{"FAIL", "efa", "other-network"}},
+		{"hsdp-one-socket", "efa", want{"FAIL", "mixed", "mixed-networks"}},
+		{"pipeline", "efa", want{"PASS", "efa", ""}},
+		{"three-way", "rdma", want{"PASS", "efa", ""}},
+		{"mnnvl", "rdma", want{"PASS", "mnnvl", ""}},
+		{"mnnvl", "efa", want{"UNKNOWN", "mnnvl", "mnnvl-only"}},
+		{"restart-recovers", "efa", want{"PASS", "efa", ""}},
 	}
 	for _, tt := range tests {
 		v := judge(read(t, filepath.Join("testdata/synthetic", tt.job, "*")), tt.expect)

@@ -126,10 +126,27 @@ func healthy() map[string]job {
 	}
 }
 
+// kept are the jobs whose logs are kept as files, for people and other tests.
+func kept() map[string]map[string][]byte {
+	all := map[string]map[string][]byte{
+		"rails-2x8":        sims()["rails"].texts(),
+		"hsdp":             sims()["hsdp"].texts(),
+		"hsdp-one-socket":  sims()["hsdp"].on(3).texts(),
+		"pipeline":         sims()["pipeline"].texts(),
+		"three-way":        sims()["cube"].texts(),
+		"mnnvl":            mnnvl().texts(),
+		"restart-recovers": restarts()["after an error"],
+	}
+	for name, j := range healthy() {
+		all[name] = j.texts()
+	}
+	return all
+}
+
 // TestSyntheticLogs keeps the files under testdata equal to what is built here.
 func TestSyntheticLogs(t *testing.T) {
-	for name, j := range healthy() {
-		for file, text := range j.texts() {
+	for name, texts := range kept() {
+		for file, text := range texts {
 			path := filepath.Join("testdata", "synthetic", name, file)
 			if *update {
 				write(t, path, text)
