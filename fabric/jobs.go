@@ -51,31 +51,74 @@ func Jobs(logs []LogFile) []JobLogs {
 
 // joined returns the sets of files that belong together.
 func joined(logs []LogFile) [][]LogFile {
-	owner := map[string]int{} // key to the first file that has it
-	parent := make([]int, len(logs))
-	var find func(int) int
-	find = func(i int) int {
-		if parent[i] != i {
-			parent[i] = find(parent[i])
+	sets := newUnion(len(logs))
+	owner, known := map[string]int{}, map[string]int{} // the first file of each key, and of each process with a communicator
+	join := func(key string, i int) {
+		if first, ok := owner[key]; ok {
+			sets.join(first, i)
+			return
 		}
-		return parent[i]
+		owner[key] = i
 	}
 	for i, log := range logs {
-		parent[i] = i
-		for _, key := range jobKeys(log) {
-			first, known := owner[key]
-			if !known {
-				owner[key] = i
-				continue
+		for _, key := range commKeys(log) {
+			join(key, i)
+		}
+		if log.Job != "" {
+			join("job "+log.Job, i)
+		}
+		for _, p := range log.Processes {
+			if key := processKey(p); len(p.Comms) > 0 && known[key] == 0 {
+				known[key] = i + 1
 			}
-			a, b := find(first), find(i)
-			parent[max(a, b)] = min(a, b)
 		}
 	}
+	for i, log := range logs {
+		for _, p := range log.Processes {
+			switch key := processKey(p); {
+			case p.PID == 0 || len(p.Comms) > 0: // host names and pids repeat, communicators do not
+			case known[key] > 0:
+				sets.join(known[key]-1, i)
+			default:
+				join(key, i)
+			}
+		}
+	}
+	return sets.of(logs)
+}
+
+func processKey(p *nccllog.Process) string { return fmt.Sprintf("process %s %d", p.Host, p.PID) }
+
+// union is a partition of the numbers below its length.
+type union []int
+
+func newUnion(n int) union {
+	u := make(union, n)
+	for i := range u {
+		u[i] = i
+	}
+	return u
+}
+
+func (u union) find(i int) int {
+	for u[i] != i {
+		u[i] = u[u[i]]
+		i = u[i]
+	}
+	return i
+}
+
+func (u union) join(i, j int) {
+	i, j = u.find(i), u.find(j)
+	u[max(i, j)] = min(i, j)
+}
+
+// of returns the parts of the list, in the order of their first members.
+func (u union) of(logs []LogFile) [][]LogFile {
 	at := map[int]int{}
 	var sets [][]LogFile
 	for i, log := range logs {
-		root := find(i)
+		root := u.find(i)
 		if _, known := at[root]; !known {
 			at[root] = len(sets)
 			sets = append(sets, nil)
@@ -87,19 +130,6 @@ func joined(logs []LogFile) [][]LogFile {
 
 func isJob(set []LogFile) bool {
 	return slices.ContainsFunc(set, func(l LogFile) bool { return l.Job != "" || len(commKeys(l)) > 0 })
-}
-
-func jobKeys(log LogFile) []string {
-	keys := commKeys(log)
-	if log.Job != "" {
-		keys = append(keys, "job "+log.Job)
-	}
-	for _, p := range log.Processes {
-		if p.PID != 0 && len(p.Comms) == 0 {
-			keys = append(keys, fmt.Sprintf("process %s %d", p.Host, p.PID))
-		}
-	}
-	return keys
 }
 
 // commKeys name the communicators that a file shows. Splits have no id, and are
