@@ -283,3 +283,37 @@ func check(t *testing.T, log *nccllog.Log, size int) {
 		}
 	}
 }
+
+// FuzzInterleave: processes may print at the same time; each says the same. The
+// bytes tell whose line comes next.
+func FuzzInterleave(f *testing.F) {
+	f.Add([]byte("\x00\x01\x01\x00\x02"))
+	f.Add([]byte("one after another"))
+	var sources [][]string
+	for _, name := range []string{"ofi_tcp.rank0", "socket_fsdp.rank1", "nvlink.rank0"} {
+		sources = append(sources, slices.Collect(strings.Lines(string(load(f, "nccl-2.28.9/"+name+".log")))))
+	}
+	var want []*nccllog.Process
+	for _, lines := range sources {
+		want = append(want, feed([]byte(strings.Join(lines, ""))).Processes...)
+	}
+	byPID := cmpopts.SortSlices(func(a, b *nccllog.Process) bool { return a.PID < b.PID })
+	f.Fuzz(func(t *testing.T, turns []byte) {
+		left := slices.Clone(sources)
+		var text strings.Builder
+		for i := 0; len(left) > 0; i++ {
+			who := i % len(left)
+			if i < len(turns) {
+				who = int(turns[i]) % len(left)
+			}
+			text.WriteString(left[who][0])
+			if left[who] = left[who][1:]; len(left[who]) == 0 {
+				left = slices.Delete(left, who, who+1)
+			}
+		}
+		got := feed([]byte(text.String()))
+		if diff := cmp.Diff(want, got.Processes, byPID, cmpopts.IgnoreFields(nccllog.Fact{}, "Line")); diff != "" {
+			t.Errorf("alone and together (-alone +together):\n%s", diff)
+		}
+	})
+}

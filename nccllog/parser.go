@@ -14,6 +14,7 @@ const (
 	MaxText = 400
 
 	maxProcesses = 1 << 16
+	maxNamesakes = 1 << 13 // processes with one host and pid
 	maxEdges     = 1 << 16 // a process
 	maxFacts     = 256     // a process and list
 
@@ -46,12 +47,15 @@ type Parser struct {
 	procs  map[procKey]*process
 	last   lastOrigin
 	recent recent
-	aside  aside
+	// origins are the processes by all that tells them apart.
+	origins map[string]*process
+	key     []byte
+	aside   aside
 }
 
 // NewParser returns a Parser for the file called source.
 func NewParser(source string) *Parser {
-	return &Parser{log: Log{Source: source}, procs: map[procKey]*process{}}
+	return &Parser{log: Log{Source: source}, procs: map[procKey]*process{}, origins: map[string]*process{}}
 }
 
 // Log returns what has been seen so far; a line whose end has not arrived is

@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 )
 
@@ -37,10 +38,8 @@ type lastOrigin struct {
 // process returns the process that a line belongs to, nil where there are too
 // many, and the thread that printed it.
 func (p *Parser) process(left []byte) (*process, int) {
-	if len(p.pod) == 0 {
-		if l := p.recent.find(left); l != nil {
-			return l.process, l.tid
-		}
+	if l := p.recent.find(left, p.pod); l != nil {
+		return l.process, l.tid
 	}
 	pre, ok := parsePrefix(left)
 	if !ok {
@@ -53,17 +52,15 @@ func (p *Parser) process(left []byte) (*process, int) {
 		r, _ := cutRay(bytes.TrimLeft(left, " "))
 		pre.pid = r.pid
 	}
-	o := p.originOf(left, pre)
-	ps := p.find(pre, o)
+	ps := p.find(pre, p.originOf(left, pre))
 	if ps == nil {
 		return nil, 0
 	}
-	ps.learn(o)
 	p.last.process, p.last.start = ps, pre.start
 	p.last.left = append(p.last.left[:0], left...)
 	p.last.pod = append(p.last.pod[:0], p.pod...)
-	if len(p.pod) == 0 && len(left) <= maxWrapper {
-		p.recent.add(left, ps, pre.tid)
+	if len(left)+len(p.pod) <= maxWrapper {
+		p.recent.add(left, p.pod, ps, pre.tid)
 	}
 	return ps, pre.tid
 }
@@ -73,30 +70,36 @@ func (p *Parser) process(left []byte) (*process, int) {
 type recent [128][2]recentLine
 
 type recentLine struct {
-	left []byte
-	tid  int
+	left, pod []byte
+	tid       int
 	*process
 }
 
-func (r *recent) row(left []byte) *[2]recentLine {
-	return &r[maphash.Bytes(hashSeed, left)%uint64(len(r))]
+func (r *recent) row(left, pod []byte) *[2]recentLine {
+	h := maphash.Bytes(hashSeed, left)
+	if len(pod) > 0 {
+		h ^= maphash.Bytes(hashSeed, pod)
+	}
+	return &r[h%uint64(len(r))]
 }
 
-func (r *recent) find(left []byte) *recentLine {
-	row := r.row(left)
+func (r *recent) find(left, pod []byte) *recentLine {
+	row := r.row(left, pod)
 	for i := range row {
-		if row[i].process != nil && bytes.Equal(row[i].left, left) {
-			return &row[i]
+		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, pod) {
+			return l
 		}
 	}
 	return nil
 }
 
 // add takes the place of the older line in the row.
-func (r *recent) add(left []byte, ps *process, tid int) {
-	row := r.row(left)
+func (r *recent) add(left, pod []byte, ps *process, tid int) {
+	row := r.row(left, pod)
 	row[0], row[1] = row[1], row[0]
-	row[0].left, row[0].process, row[0].tid = append(row[0].left[:0], left...), ps, tid
+	l := &row[0]
+	l.left, l.pod = append(l.left[:0], left...), append(l.pod[:0], pod...)
+	l.process, l.tid = ps, tid
 }
 
 // originOf reads the wrappers of a record, and what else tells of its process
@@ -118,13 +121,43 @@ func (l *lastOrigin) is(pre prefix, wrappers, pod []byte) bool {
 		bytes.Equal(l.left[:l.start], wrappers) && bytes.Equal(l.pod, pod)
 }
 
-// find returns the process of a record, a new one if need be. Several may have
-// one host and pid: containers often have equal names and nearly always equal
-// pids. Their wrappers tell them apart; a record that fits several is lost.
+// find returns the process of a record, a new one if need be; nil where that is
+// not clear or there are too many.
 func (p *Parser) find(pre prefix, o origin) *process {
+	p.key = o.append(append(p.key[:0], pre.host...), pre.pid)
+	if ps := p.origins[string(p.key)]; ps != nil {
+		return ps
+	}
+	ps := p.fitting(pre, &o)
+	if ps == nil {
+		return nil
+	}
+	ps.learn(o)
+	if len(p.origins) >= maxProcesses {
+		clear(p.origins)
+	}
+	p.origins[string(p.key)] = ps
+	return ps
+}
+
+// append makes a key of a process id and an origin.
+func (o *origin) append(key []byte, pid int) []byte {
+	key = binary.AppendUvarint(append(key, 0), uint64(pid))
+	for _, value := range o {
+		key = append(append(key, 0), value...)
+	}
+	return key
+}
+
+// fitting looks among the processes with the host and pid. There may be several:
+// containers often have equal names and nearly always equal pids. Their wrappers
+// tell them apart; a record that fits several is lost.
+func (p *Parser) fitting(pre prefix, o *origin) *process {
 	var found, other *process
+	namesakes := 0
 	for ps := p.procs[procKey{string(pre.host), pre.pid}]; ps != nil; ps = ps.namesake {
-		if !ps.fits(&o) {
+		namesakes++
+		if !ps.fits(o) {
 			other = ps
 			continue
 		}
@@ -134,10 +167,13 @@ func (p *Parser) find(pre prefix, o origin) *process {
 		}
 		found = ps
 	}
-	if found != nil {
+	switch {
+	case found != nil:
 		return found
-	}
-	if other != nil && other.vague { // some of its lines may be the new one's
+	case namesakes >= maxNamesakes:
+		p.log.Dropped++
+		return nil
+	case other != nil && other.vague: // some of its lines may be the new one's
 		p.count(&p.log.Unparsed, pre.host)
 	}
 	return p.newProcess(pre)
@@ -156,7 +192,8 @@ func (p *Parser) newProcess(pre prefix) *process {
 	}
 	p.procs[key] = ps
 	if ps.namesake != nil {
-		p.recent = recent{} // what told them apart may be missing there
+		p.recent = recent{} // what tells them apart may be missing there
+		clear(p.origins)
 	}
 	p.log.Processes = append(p.log.Processes, ps.Process)
 	return ps
