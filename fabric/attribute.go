@@ -112,7 +112,7 @@ func (p *process) direct() {
 func (p *process) fitting(r *run) []*nccllog.Comm {
 	var coarse, fine []*nccllog.Comm
 	for _, c := range p.Comms {
-		if c.NRanks < 2 || !alive(c, r.first) || !r.ranksFit(c) {
+		if !isShared(c) || !alive(c, r.first) || !r.ranksFit(c) {
 			continue
 		}
 		coarse = append(coarse, c)
@@ -130,6 +130,10 @@ func (p *process) fitting(r *run) []*nccllog.Comm {
 	}
 	return fine
 }
+
+// isShared tells whether the communicator has other ranks. A rank beyond their
+// number is from a line that was torn.
+func isShared(c *nccllog.Comm) bool { return c.NRanks > 1 && c.Rank < c.NRanks }
 
 // alive tells whether the communicator was there when the line was printed.
 // Those without any line of their initialisation may always have been.

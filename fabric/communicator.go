@@ -43,7 +43,7 @@ func communicators(procs []*process) []*communicator {
 	var all []*communicator
 	for _, p := range procs {
 		for i, c := range p.Comms {
-			if c.NRanks < 2 {
+			if !isShared(c) {
 				continue
 			}
 			id := commID(p, i)

@@ -53,8 +53,11 @@ func TestJobs(t *testing.T) {
 		{"two", [][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), silent}, map[string][]string{"0xa77e1": of("a-"), "0xa77e2": of("b-")}},
 		{"two, one with a name", [][]fabric.LogFile{named("a-", a.texts()), labelled}, map[string][]string{"0xa77e1": of("a-"), "night": of("b-")}},
 		{"failed at the start", [][]fabric.LogFile{failed}, map[string][]string{"x-bad_iface.rank0.log": {"x-bad_iface.rank0.log", "x-bad_iface.rank1.log"}}},
-		{"a driver's copy without communicators", [][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), copied},
-			map[string][]string{"0xa77e1": of("a-"), "0xa77e2": append(of("b-"), "driver.log")}},
+		{
+			"a driver's copy without communicators",
+			[][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), copied},
+			map[string][]string{"0xa77e1": of("a-"), "0xa77e2": append(of("b-"), "driver.log")},
+		},
 		{"without ids", [][]fabric.LogFile{named("o-", old.texts())}, map[string][]string{"o-rank000.log": of("o-")}},
 		{
 			"a console with both",

@@ -194,7 +194,7 @@ func (j *job) strays() []finding {
 	var incomplete []finding
 	for _, p := range j.procs {
 		if len(p.Comms) == 0 && len(p.Edges) > 0 {
-			incomplete = append(incomplete, j.unknown(SubsysFiltered, "edges were seen, but no line about the communicator they belong to"))
+			incomplete = append(incomplete, j.unknown(SubsysFiltered, p.label()+" shows edges, but no line about the communicator they belong to"))
 		}
 		for _, r := range p.runs {
 			if r.of != nil || p.isOver(r) {

@@ -529,3 +529,14 @@ func TestCausesAreListed(t *testing.T) {
 		t.Errorf("(-constants +listed):\n%s", diff)
 	}
 }
+
+// TestTornRank: a rank beyond the communicator's size is from a torn line.
+func TestTornRank(t *testing.T) {
+	texts := one(2, 1, 2, "rings").texts()
+	for name, text := range texts {
+		texts[name] = []byte(strings.NewReplacer("rank 1 n", "rank 91 n", " 1[0]", " 91[0]").Replace(string(text)))
+	}
+	if v := judge(texts, fabric.EFA); v.Verdict != fabric.Unknown {
+		t.Errorf("%s\n%s", v.Verdict, show(v))
+	}
+}
