@@ -45,7 +45,7 @@ func (f *finder) reset(b []byte) {
 // The places asked for must not fall.
 func (f *finder) find(from int) int {
 	if f.nccl < from {
-		f.nccl = index(f.b, needles[0], from)
+		f.nccl = indexNCCL(f.b, from)
 	}
 	if f.other < from {
 		f.findOther(from)
@@ -60,7 +60,7 @@ func (f *finder) alone(at, end int) bool {
 		return false
 	}
 	for f.nccl = at + markerLen - len(needles[0]); f.nccl < end; {
-		f.nccl = index(f.b, needles[0], f.nccl+len(needles[0]))
+		f.nccl = indexNCCL(f.b, f.nccl+len(needles[0]))
 		if f.nccl < end && isMarker(f.b[f.nccl:end]) {
 			return false
 		}
@@ -75,6 +75,21 @@ func (f *finder) findOther(from int) {
 			f.next[i] = index(f.b, needles[i], from)
 		}
 		f.other = min(f.other, f.next[i])
+	}
+}
+
+// indexNCCL is index for the first needle; the compiler knows its length.
+func indexNCCL(b []byte, from int) int {
+	for {
+		i := bytes.IndexByte(b[from:], 'N')
+		if i < 0 {
+			return len(b)
+		}
+		from += i
+		if hasPrefix(b[from:], "NCCL") {
+			return from
+		}
+		from++
 	}
 }
 

@@ -157,7 +157,7 @@ func (p *Parser) single(b []byte, at int) {
 		p.records(b)
 		return
 	}
-	p.record(b[:at], levelOf(b[at+len("NCCL "):]), bytes.TrimSpace(b[at+markerLen:]))
+	p.record(b[:at], levelOf(b[at+len("NCCL "):]), cell(b[at+markerLen:]))
 }
 
 // records hands on the records of a line: one, or several where the output of
@@ -181,17 +181,26 @@ func (p *Parser) records(b []byte) {
 		msg := b[from+markerLen:]
 		next, nextLevel := marker(msg)
 		if next < 0 {
-			p.record(b[:from], level, bytes.TrimSpace(msg))
+			p.record(b[:from], level, cell(msg))
 			return
 		}
 		end := p.boundary(b[:from], msg[:next])
 		if isGlued(msg[:end]) {
 			p.torn(b[:from], msg[:end], msg[end:])
 		} else {
-			p.record(b[:from], level, bytes.TrimSpace(msg[:end]))
+			p.record(b[:from], level, cell(msg[:end]))
 		}
 		b, from, level = msg[end:], next-end, nextLevel
 	}
+}
+
+// cell takes off the blanks around a message, and the border of a console's table.
+func cell(msg []byte) []byte {
+	msg = bytes.TrimSpace(msg)
+	if bytes.HasSuffix(msg, []byte(" |")) {
+		msg = bytes.TrimRight(msg, " |")
+	}
+	return msg
 }
 
 // boundary returns where the next record begins in what lies between two

@@ -18,14 +18,14 @@ const markerLen = len("NCCL INFO ")
 // marker finds the first "NCCL <LEVEL> ".
 func marker(b []byte) (at int, l level) {
 	for {
-		at = index(b, "NCCL ", at)
+		at = indexNCCL(b, at)
 		if at == len(b) {
 			return -1, noLevel
 		}
-		if l = levelOf(b[at+len("NCCL "):]); l != noLevel {
-			return at, l
+		if isMarker(b[at:]) {
+			return at, levelOf(b[at+len("NCCL "):])
 		}
-		at += len("NCCL ")
+		at += len("NCCL")
 	}
 }
 

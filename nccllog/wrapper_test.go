@@ -71,7 +71,7 @@ func TestWrappers(t *testing.T) {
 		{"syslog with a priority", "<14>1 2026-11-29T22:41:22.003Z node7 train 991 - - " + usingEFA, justUsing},
 		{"time stamp of NCCL", "[2026-11-29 22:41:22] " + usingEFA, justUsing},
 		{"time stamp of any form", "Sat 29/11 22h41 .123 " + usingEFA, justUsing},
-		{"cloudwatch table", "|   2025-05-16T16:39:55.218-07:00   | " + usingEFA + " |", justUsing},
+		{"cloudwatch table", "|   2025-05-16T16:39:55.218-07:00   | " + usingEFA + " |\n|  2025-05-16T16:39:55.219-07:00  |  " + edgeEFA + "     |", both},
 		{"cloudwatch, glued", "2025-05-16T16:39:55.218-07:00" + usingEFA, justUsing},
 		{"cloudwatch, glued, with a blank", "2025-05-16 16:39:55,218" + usingEFA, justUsing},
 		{"cloudwatch, twice", "2025-05-16T16:39:55.218Z" + edgeEFA + edgeEFA, []string{"vm:27", "1>0 receive Libfabric/3 gdr=true"}},
