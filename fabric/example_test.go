@@ -78,7 +78,7 @@ func ExampleJudgeAll() {
 	}
 	fmt.Println("all:", report.Verdict.Verdict)
 	// Output:
-	// 0x6 [Socket.log] FAIL socket
-	// 0x2 [IB.log] PASS ib
+	// Socket.log [Socket.log] FAIL socket
+	// IB.log [IB.log] PASS ib
 	// all: FAIL
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/trainyard/trainyard/nccllog"
 )
 
 // JobLogs are the logs of one job. Name is the files' [LogFile.Job] where they
-// have one, otherwise the id of the largest communicator or the first file's name.
+// have one, otherwise what the files' names have in common, the id of the largest
+// communicator, or the first file's name.
 type JobLogs struct {
 	Name string
 	Logs []LogFile
@@ -46,7 +48,21 @@ func Jobs(logs []LogFile) []JobLogs {
 	case len(mute) > 0:
 		jobs = append(jobs, JobLogs{jobName(mute), mute})
 	}
+	tellApart(jobs)
 	return jobs
+}
+
+// tellApart adds the communicator's id to names that several jobs have.
+func tellApart(jobs []JobLogs) {
+	count := map[string]int{}
+	for _, j := range jobs {
+		count[j.Name]++
+	}
+	for i := range jobs {
+		if id := largestID(jobs[i].Logs); count[jobs[i].Name] > 1 && id != "" && id != jobs[i].Name {
+			jobs[i].Name += " " + id
+		}
+	}
 }
 
 // joined returns the sets of files that belong together.
@@ -157,24 +173,55 @@ func speaks(logs []LogFile) bool {
 	})
 }
 
+// jobName is the name that the files carry, what their own names have in
+// common, or the id of the largest communicator.
 func jobName(logs []LogFile) string {
-	var largest *nccllog.Comm
 	for _, log := range logs {
 		if log.Job != "" {
 			return log.Job
 		}
+	}
+	if name := stem(logs); name != "" {
+		return name
+	}
+	return cmp.Or(largestID(logs), logs[0].Source)
+}
+
+// largestID is the id of the largest communicator, empty where none has one.
+func largestID(logs []LogFile) string {
+	id, size := "", 0
+	for _, log := range logs {
 		for _, p := range log.Processes {
 			for _, c := range p.Comms {
-				if c.ID != "" && (largest == nil || c.NRanks > largest.NRanks) {
-					largest = c
+				if c.ID != "" && c.NRanks > size {
+					id, size = c.ID, c.NRanks
 				}
 			}
 		}
 	}
-	if largest != nil {
-		return largest.ID
+	return id
+}
+
+// stem is the beginning that the files' names share, without what counts the
+// ranks: tcp for tcp.rank0.log and tcp.rank1.log. It is empty where they share
+// no more than a folder.
+func stem(logs []LogFile) string {
+	name := logs[0].Source
+	for _, log := range logs[1:] {
+		same := 0
+		for same < min(len(name), len(log.Source)) && name[same] == log.Source[same] {
+			same++
+		}
+		name = name[:same]
 	}
-	return logs[0].Source
+	if len(logs) > 1 {
+		name = strings.TrimRight(name, "0123456789._-")
+		name = strings.TrimRight(strings.TrimSuffix(name, "rank"), "._-")
+	}
+	if strings.HasSuffix(name, "/") {
+		return ""
+	}
+	return name
 }
 
 // inOrder returns the files of the subset in the order of all.

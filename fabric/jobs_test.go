@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,16 +50,20 @@ func TestJobs(t *testing.T) {
 	}{
 		{"none", nil, map[string][]string{}},
 		{"no NCCL", [][]fabric.LogFile{silent}, map[string][]string{"train.log": {"train.log"}}},
-		{"one", [][]fabric.LogFile{named("a-", a.texts()), silent}, map[string][]string{"0xa77e1": append(of("a-"), "train.log")}},
-		{"two", [][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), silent}, map[string][]string{"0xa77e1": of("a-"), "0xa77e2": of("b-")}},
-		{"two, one with a name", [][]fabric.LogFile{named("a-", a.texts()), labelled}, map[string][]string{"0xa77e1": of("a-"), "night": of("b-")}},
-		{"failed at the start", [][]fabric.LogFile{failed}, map[string][]string{"x-bad_iface.rank0.log": {"x-bad_iface.rank0.log", "x-bad_iface.rank1.log"}}},
+		{"one", [][]fabric.LogFile{named("a-", a.texts()), silent}, map[string][]string{"a": append(of("a-"), "train.log")}},
+		{"two", [][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), silent}, map[string][]string{"a": of("a-"), "b": of("b-")}},
+		{
+			"two of one stem", [][]fabric.LogFile{named("w-", a.texts()), named("w-again-", b.texts())},
+			map[string][]string{"w": of("w-"), "w-again": of("w-again-")},
+		},
+		{"two, one with a name", [][]fabric.LogFile{named("a-", a.texts()), labelled}, map[string][]string{"a": of("a-"), "night": of("b-")}},
+		{"failed at the start", [][]fabric.LogFile{failed}, map[string][]string{"x-bad_iface": {"x-bad_iface.rank0.log", "x-bad_iface.rank1.log"}}},
 		{
 			"a driver's copy without communicators",
 			[][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), copied},
-			map[string][]string{"0xa77e1": of("a-"), "0xa77e2": append(of("b-"), "driver.log")},
+			map[string][]string{"a": of("a-"), "0xa77e2": append(of("b-"), "driver.log")},
 		},
-		{"without ids", [][]fabric.LogFile{named("o-", old.texts())}, map[string][]string{"o-rank000.log": of("o-")}},
+		{"without ids", [][]fabric.LogFile{named("o-", old.texts())}, map[string][]string{"o": of("o-")}},
 		{
 			"a console with both",
 			[][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), named("", merge(appended(a.texts(), b.texts())))},
@@ -122,5 +127,20 @@ func TestFirstDecisiveLines(t *testing.T) {
 	v := fabric.Judge(fabric.Evidence{Expectation: fabric.RDMA, Logs: heads, GPUs: -1})
 	if diff := cmp.Diff(want{"FAIL", "mixed", "mixed-networks"}, wanted(v)); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, show(v))
+	}
+}
+
+// TestJobsOfOneName: where names do not tell jobs apart, ids do.
+func TestJobsOfOneName(t *testing.T) {
+	first, second := named("w-", attempt(1, efaNet(4)).texts()), named("w-", attempt(2, socketNet()).texts())
+	for _, log := range second {
+		log.Source += ".2"
+	}
+	var names []string
+	for _, j := range fabric.Jobs(append(first, second...)) {
+		names = append(names, j.Name)
+	}
+	if want := []string{"w 0xa77e1", "w 0xa77e2"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
 	}
 }

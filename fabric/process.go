@@ -93,13 +93,17 @@ func (p *process) same(o *process) bool {
 	}
 	for _, a := range p.Comms {
 		for _, b := range o.Comms {
-			if a.ID == b.ID && a.Rank == b.Rank && a.NRanks == b.NRanks && a.Ptr == b.Ptr {
+			if a.Ptr == b.Ptr && a.Rank == b.Rank && a.NRanks == b.NRanks && sameID(a.ID, b.ID) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// sameID compares ids of which one may be lost: Ray's driver log folds the line
+// that tells it.
+func sameID(a, b string) bool { return a == b || a == "" || b == "" }
 
 // better prefers the view without losses, then the one that shows more.
 func (p *process) better(o *process) bool {
