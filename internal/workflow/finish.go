@@ -158,6 +158,8 @@ func Summary(run *runs.Run) (outcome, text string) {
 		text = fmt.Sprintf("%d steps, loss %.2f -> %.2f%s", last.Step, steps[0].Loss, last.Loss, took)
 	case run.Info.Entrypoint == "":
 		text = "before the job began"
+	case run.Info.BuiltIn:
+		text = "the built-in training" + took
 	default:
 		text = run.Info.Entrypoint + took
 	}

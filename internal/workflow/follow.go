@@ -210,6 +210,7 @@ func (f *following) pending(job rayjob.Job) {
 func (f *following) stop() (rayjob.Job, error) {
 	ctx, cancel := context.WithTimeout(f.Hard, stopPatience)
 	defer cancel()
+	f.lines.stopping.Store(true)
 	if err := f.client.Stop(ctx, f.run.Info.SubmissionID); err != nil {
 		return rayjob.Job{}, err
 	}

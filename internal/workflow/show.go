@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainyard/trainyard/internal/evidence"
@@ -20,6 +21,8 @@ type lines struct {
 	builtIn bool     // the built-in training: Ray's own remarks are not shown
 	metrics *os.File // metrics.jsonl; nil: not kept
 	began   func()   // called once, when the job's own code is heard of first
+
+	stopping atomic.Bool // the job was asked to stop
 
 	mu      sync.Mutex
 	ranks   rayjob.Ranks
@@ -212,6 +215,8 @@ func (l *lines) shown(line evidence.Line) bool {
 		return false
 	case line.Driver() && isRayInfo(text):
 		return false
+	case line.Driver() && l.stopping.Load() && isSignalTrace(text):
+		return false
 	case line.Driver() && bytes.HasPrefix(text, []byte("Running entrypoint for job ")):
 		return false
 	case bytes.Contains(text, []byte(" NCCL INFO ")):
@@ -234,6 +239,17 @@ func (l *lines) shown(line evidence.Line) bool {
 func isRayInfo(text []byte) bool {
 	_, rest, ok := bytes.Cut(text, []byte("\tINFO "))
 	return ok && slices.ContainsFunc(rayFiles, func(name string) bool { return bytes.HasPrefix(rest, []byte(name)) })
+}
+
+// isSignalTrace knows the stack that Ray's C++ side prints, twice, when it is
+// asked to end: signal, program counter, frames.
+func isSignalTrace(text []byte) bool {
+	if _, rest, ok := bytes.Cut(text, []byte("] logging.cc:")); ok {
+		_, text, _ = bytes.Cut(rest, []byte(": "))
+	}
+	text = bytes.TrimLeft(text, " ")
+	return bytes.HasPrefix(text, []byte("*** SIGTERM received at ")) ||
+		bytes.HasPrefix(text, []byte("PC: @ ")) || bytes.HasPrefix(text, []byte("@    "))
 }
 
 // rayFiles are where Ray tells a driver how it was started and connected.

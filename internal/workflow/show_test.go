@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,5 +128,33 @@ func TestReason(t *testing.T) {
 	}
 	if got := reason(rayjob.Job{Status: rayjob.Failed}); got != "FAILED" {
 		t.Errorf("reason of a silent job = %q", got)
+	}
+}
+
+// TestStackOfAStoppedDriver: what Ray prints of a signal that we sent says
+// nothing; the same of somebody else's does.
+func TestStackOfAStoppedDriver(t *testing.T) {
+	stack := []string{
+		"*** SIGTERM received at time=1796008843 on cpu 0 ***",
+		"PC: @     0x7f7d1069af16  (unknown)  (unknown)",
+		"    @     0x7f7d10651050  (unknown)  (unknown)",
+		"    @           0x5499b5         32  PyObject_Vectorcall",
+		"[2026-11-30 03:20:43,698 E 30039 30039] logging.cc:474: *** SIGTERM received at time=1796008843 on cpu 0 ***",
+		"[2026-11-30 03:20:43,698 E 30039 30039] logging.cc:474:     @     0x7f7d10651050  (unknown)  (unknown)",
+	}
+	for _, stopping := range []bool{false, true} {
+		var told heard
+		l := &lines{story: ui.NewStory(&told)}
+		l.stopping.Store(stopping)
+		for _, text := range append(slices.Clone(stack), "my last words @ home") {
+			l.take(driver(text))
+		}
+		want := len(stack) + 1
+		if stopping {
+			want = 1
+		}
+		if len(told) != want {
+			t.Errorf("stopping %t: told %d lines, want %d: %q", stopping, len(told), want, told)
+		}
 	}
 }
