@@ -98,12 +98,12 @@ func (g *group) size() int {
 //
 //   - in a file that has both, one that began on a host of o's after o had
 //     shown its end, or
-//   - each has all ranks of the job, and every file of g's grew after all of o's.
+//   - each has all ranks of the job, and the launcher says that g came later.
 func (g *group) follows(o *group, ranks int) bool {
 	if g.size() < o.size() {
 		return false
 	}
-	if ranks > 0 && g.size() == ranks && o.size() == ranks && g.whole() && o.whole() && o.modifiedBefore(g) {
+	if ranks > 0 && g.size() == ranks && o.size() == ranks && g.whole() && o.whole() && o.launchedBefore(g) {
 		return true
 	}
 	for file, at := range o.ends() {
@@ -120,10 +120,10 @@ func (g *group) whole() bool {
 	return slices.ContainsFunc(g.comms, func(c *communicator) bool { return c.ranks == size && len(c.members) == size })
 }
 
-func (g *group) modifiedBefore(o *group) bool {
+func (g *group) launchedBefore(o *group) bool {
 	for _, p := range g.procs {
 		for _, q := range o.procs {
-			if p.log.Log == q.log.Log || p.log.Modified.IsZero() || !p.log.Modified.Before(q.log.Modified) {
+			if p.log.Attempt == 0 || p.log.Attempt >= q.log.Attempt {
 				return false
 			}
 		}

@@ -65,8 +65,8 @@
 // in [Verdict.Attempts]. Groups of processes are taken for attempts on proof
 // only: in one file the later began, on a host of the earlier, after that had
 // shown its end (a communicator destroyed, a network error, a timeout); or
-// [Evidence.Ranks] is known, each group has so many, and all files of the one
-// grew after those of the other ([LogFile.Modified]). Within a process a
+// [Evidence.Ranks] is known, each group has so many, and whoever launched them
+// numbers them ([LogFile.Attempt]). Within a process a
 // communicator of the world's size replaces one that was destroyed or broke
 // before. The later attempt must have as many ranks as the earlier. Without such
 // proof all are one attempt, and the worst counts.

@@ -1,10 +1,6 @@
 package fabric
 
-import (
-	"time"
-
-	"github.com/trainyard/trainyard/nccllog"
-)
+import "github.com/trainyard/trainyard/nccllog"
 
 // Evidence is all that is known of a job.
 type Evidence struct {
@@ -34,8 +30,9 @@ type LogFile struct {
 	// Job is a name that files of one job share and files of others do not; empty
 	// where not known.
 	Job string
-	// Modified is when the file last grew; zero where not known.
-	Modified time.Time
+	// Attempt numbers the attempts of a job that was restarted, from 1, as
+	// whoever launched it says; 0 where not known.
+	Attempt int
 	// Truncated says that only the head of the file was read.
 	Truncated bool
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,15 +82,14 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestAttemptsByTime: two whole groups of the job's size, in files of their own,
-// cannot be one attempt, and the files' times tell which came last.
-func TestAttemptsByTime(t *testing.T) {
-	start := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
-	evidence := func(ranks int, second time.Duration) fabric.Evidence {
+// TestNumberedAttempts: two whole groups of the job's size, in files of their
+// own, and the launcher tells which came last.
+func TestNumberedAttempts(t *testing.T) {
+	evidence := func(ranks, first, second int) fabric.Evidence {
 		ev := fabric.Evidence{Expectation: fabric.EFA, Ranks: ranks, GPUs: -1}
 		for n, net := range []network{socketNet(), efaNet(4)} {
-			for i, log := range parse(attempt(n+1, net).texts()) {
-				log.Modified = start.Add(time.Duration(i)*time.Second + time.Duration(n)*second)
+			for _, log := range parse(attempt(n+1, net).texts()) {
+				log.Attempt = []int{first, second}[n]
 				ev.Logs = append(ev.Logs, log)
 			}
 		}
@@ -102,11 +100,12 @@ func TestAttemptsByTime(t *testing.T) {
 		ev   fabric.Evidence
 		want fabric.Outcome
 	}{
-		{"one after the other", evidence(4, time.Hour), fabric.Pass},
-		{"at the same time", evidence(4, time.Second), fabric.Fail},
-		{"size not known", evidence(0, time.Hour), fabric.Fail},
-		{"another size", evidence(8, time.Hour), fabric.Fail},
-		{"the other way", evidence(4, -time.Hour), fabric.Fail},
+		{"one after the other", evidence(4, 1, 2), fabric.Pass},
+		{"one attempt", evidence(4, 1, 1), fabric.Fail},
+		{"not numbered", evidence(4, 0, 0), fabric.Fail},
+		{"size not known", evidence(0, 1, 2), fabric.Fail},
+		{"another size", evidence(8, 1, 2), fabric.Fail},
+		{"the other way", evidence(4, 2, 1), fabric.Fail},
 	} {
 		if v := fabric.Judge(tt.ev); v.Verdict != tt.want {
 			t.Errorf("%s: %s, want %s\n%s", tt.name, v.Verdict, tt.want, show(v))

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -65,8 +64,6 @@ type file struct {
 	out    *os.File
 	kept   int64
 	cut    bool // the rest is not kept
-	// modified is when the last piece came.
-	modified time.Time
 	partial  []byte
 	tail     []string
 	failure  error // of writing it; the file is no longer kept
@@ -78,7 +75,6 @@ func (g *Gatherer) Chunk(c rayjob.Chunk) {
 	g.mu.Lock()
 	f := g.file(c.Source)
 	_, _ = f.parser.Write(c.Data) // never fails
-	f.modified = time.Now()
 	f.keep(c.Data, cmp.Or(g.KeepBytes, DefaultKeepBytes))
 	g.mu.Unlock()
 	g.lines(f, c.Data)
@@ -217,7 +213,7 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 	}
 	for _, f := range g.sorted() {
 		ev.Logs = append(ev.Logs, fabric.LogFile{
-			Log: f.parser.Log(), Node: f.source.NodeName, Modified: f.modified, Truncated: g.incomplete(f.source.File),
+			Log: f.parser.Log(), Node: f.source.NodeName, Truncated: g.incomplete(f.source.File),
 		})
 	}
 	verdict := fabric.Judge(ev)

@@ -207,7 +207,7 @@ func (s *search) file(path string, info fs.FileInfo, in Folder, named bool) {
 	}
 	facts := in.Files[filepath.Base(path)]
 	log := Log{
-		Name: path, Node: facts.Node, Job: in.Job, Modified: info.ModTime(), Truncated: facts.Truncated,
+		Name: path, Node: facts.Node, Job: in.Job, Truncated: facts.Truncated,
 		pieces: []piece{{path: path, size: info.Size()}}, Named: named, ray: parseRayFile(path),
 	}
 	s.logs = append(s.logs, log)

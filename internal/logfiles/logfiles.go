@@ -7,7 +7,6 @@ package logfiles
 import (
 	"fmt"
 	"io"
-	"time"
 )
 
 // Log is one log: a file, or several into which it was rotated.
@@ -16,8 +15,6 @@ type Log struct {
 	Name string
 	// Node and Job are what the place of the file tells; empty where it does not.
 	Node, Job string
-	// Modified is when the newest file last grew; zero where not known.
-	Modified time.Time
 	// Truncated says that parts of the log are known to be missing.
 	Truncated bool
 	// Named says that the person named the file itself, not a folder.

@@ -52,7 +52,7 @@ func Verify(ctx context.Context, req VerifyRequest) (fabric.Report, error) {
 	for _, log := range logs {
 		if log.Parsed != nil {
 			ev.Logs = append(ev.Logs, fabric.LogFile{
-				Log: log.Parsed, Node: log.Node, Job: log.Job, Modified: log.Modified, Truncated: log.Truncated,
+				Log: log.Parsed, Node: log.Node, Job: log.Job, Truncated: log.Truncated,
 			})
 		}
 	}
