@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,7 +42,7 @@ The exit code is 0 for PASS, 4 for FAIL and 5 for UNKNOWN, which is no PASS.`,
   trainyard verify --expect efa /tmp/ray/session_latest
   kubectl logs -l job-name=train --prefix --tail=-1 | trainyard verify -
   trainyard verify -o junit logs > fabric.xml`,
-		Args: usage(cobra.MinimumNArgs(1)),
+		Args: usage(atLeastOnePath),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd, opts, args) },
 	}
 	var names []string
@@ -58,6 +59,13 @@ The exit code is 0 for PASS, 4 for FAIL and 5 for UNKNOWN, which is no PASS.`,
 	complete(cmd, "expect", names...)
 	complete(cmd, "output", verifyForms...)
 	return cmd
+}
+
+func atLeastOnePath(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("there is no PATH to judge")
+	}
+	return nil
 }
 
 // complete offers the values of a flag to the shell.

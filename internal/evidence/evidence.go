@@ -59,14 +59,14 @@ type Gatherer struct {
 
 // file is what is known of one log file.
 type file struct {
-	source rayjob.Source
-	parser *nccllog.Parser
-	out    *os.File
-	kept   int64
-	cut    bool // the rest is not kept
-	partial  []byte
-	tail     []string
-	failure  error // of writing it; the file is no longer kept
+	source  rayjob.Source
+	parser  *nccllog.Parser
+	out     *os.File
+	kept    int64
+	cut     bool // the rest is not kept
+	partial []byte
+	tail    []string
+	failure error // of writing it; the file is no longer kept
 }
 
 // Chunk takes the next piece of a log file. It never fails: a full disk must
@@ -202,6 +202,16 @@ func (g *Gatherer) sorted() []*file {
 type Facts struct {
 	Ranks, Nodes, GPUs int
 	Machines           []fabric.Machine
+	// Attempt numbers the attempt of the job that a process was started for; nil
+	// where nobody knows.
+	Attempt func(pid int) int
+}
+
+func (f Facts) attempt(pid int) int {
+	if f.Attempt == nil || pid == 0 {
+		return 0
+	}
+	return f.Attempt(pid)
 }
 
 // Judge makes the verdict on what has been gathered so far.
@@ -214,6 +224,7 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 	for _, f := range g.sorted() {
 		ev.Logs = append(ev.Logs, fabric.LogFile{
 			Log: f.parser.Log(), Node: f.source.NodeName, Truncated: g.incomplete(f.source.File),
+			Attempt: facts.attempt(f.source.PID),
 		})
 	}
 	verdict := fabric.Judge(ev)

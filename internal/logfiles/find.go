@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/trainyard/trainyard/internal/fault"
 )
@@ -82,6 +83,9 @@ func (s *search) path(ctx context.Context, path string) error {
 	if path == "-" {
 		s.stdin()
 		return nil
+	}
+	if path == "" { // an unset variable: not the working folder
+		return fault.WithCode(fault.Usage, fault.WithHint("give a file or a folder; . is this one", errors.New("a PATH is empty")))
 	}
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
@@ -189,7 +193,7 @@ func (s *search) dir(ctx context.Context, dir string, in Folder) {
 func (s *search) entry(path string, in Folder) {
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // gone by now, or a link to nothing
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP): // gone by now, or a link to nothing
 	case err != nil:
 		s.problem(path, err)
 	case info.Mode().IsRegular():

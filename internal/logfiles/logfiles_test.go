@@ -94,12 +94,8 @@ func TestFindWalksFolders(t *testing.T) {
 	if diff := cmp.Diff(want, below(dir, found.Logs)); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
-	var problems []string
-	for _, p := range found.Problems {
-		problems = append(problems, filepath.Base(p.Path)+": "+p.Err.Error())
-	}
-	if diff := cmp.Diff([]string{"loop1: too many levels of symbolic links"}, problems); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
+	if len(found.Problems) > 0 {
+		t.Errorf("links to nothing are problems: %v", found.Problems)
 	}
 }
 

@@ -180,7 +180,7 @@ func TestRanks(t *testing.T) {
 	}
 	var told []bool
 	for _, line := range lines {
-		told = append(told, r.Observe([]byte(line)))
+		told = append(told, r.Observe(7, []byte(line)))
 	}
 	if diff := cmp.Diff([]bool{false, true, true, true, false}, told); diff != "" {
 		t.Errorf("Observe (-want +got):\n%s", diff)
@@ -189,14 +189,36 @@ func TestRanks(t *testing.T) {
 	if diff := cmp.Diff(first, r.Current()); diff != "" {
 		t.Errorf("first group (-want +got):\n%s", diff)
 	}
-	r.Observe([]byte("- (ip=10.0.0.2, pid=20) world_rank=0, local_rank=0, node_rank=0"))
+	r.Observe(7, []byte("- (ip=10.0.0.2, pid=20) world_rank=0, local_rank=0, node_rank=0"))
 	if diff := cmp.Diff([]Rank{{Process{"10.0.0.2", 20}, 0, 0, 0}}, r.Current()); diff != "" {
 		t.Errorf("second group (-want +got):\n%s", diff)
+	}
+	for pid, want := range map[int]int{10: 1, 11: 1, 20: 2, 99: 0} {
+		if got := r.Attempt(pid); got != want {
+			t.Errorf("attempt of process %d is %d, want %d", pid, got, want)
+		}
 	}
 	if got, ok := r.Of(Process{"10.0.0.1", 11}); !ok || got != first[1] {
 		t.Errorf("Of an earlier process = %v, %v", got, ok)
 	}
 	if _, ok := r.Of(Process{"10.0.0.9", 11}); ok {
 		t.Error("Of an unknown process is known")
+	}
+}
+
+// TestNoAttempts: the worker groups of several trainers in a job, and processes
+// that a pid alone does not tell apart, have no order.
+func TestNoAttempts(t *testing.T) {
+	var trainers, nodes Ranks
+	trainers.Observe(7, []byte("- (ip=10.0.0.1, pid=10) world_rank=0, local_rank=0, node_rank=0"))
+	trainers.Observe(8, []byte("- (ip=10.0.0.1, pid=20) world_rank=0, local_rank=0, node_rank=0"))
+	nodes.Observe(7, []byte("- (ip=10.0.0.1, pid=10) world_rank=0, local_rank=0, node_rank=0"))
+	nodes.Observe(7, []byte("- (ip=10.0.0.2, pid=10) world_rank=1, local_rank=0, node_rank=1"))
+	for _, r := range []Ranks{trainers, nodes} {
+		for _, pid := range []int{10, 20} {
+			if got := r.Attempt(pid); got != 0 {
+				t.Errorf("attempt of process %d is %d, want 0: %v", pid, got, r.all)
+			}
+		}
 	}
 }

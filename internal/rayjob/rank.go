@@ -24,14 +24,19 @@ type Rank struct {
 type Ranks struct {
 	all     map[Process]Rank
 	current []Rank
+
+	groups      int // worker groups so far
+	group       map[Process]int
+	controllers map[int]bool // by pid
 }
 
 // announcement matches the controller's line, with or without the prefix that
 // Ray puts before it in the driver's log, in Train v2 and (with node_id) v1.
 var announcement = regexp.MustCompile(`- \((?:node_id=[^,]*, )?ip=([^,]+), pid=(\d+)\) world_rank=(\d+), local_rank=(\d+), node_rank=(\d+)`)
 
-// Observe takes a line of the driver's log and says whether it told a rank.
-func (r *Ranks) Observe(line []byte) bool {
+// Observe takes a line that the process called controller printed, and says
+// whether it told a rank.
+func (r *Ranks) Observe(controller int, line []byte) bool {
 	m := announcement.FindSubmatch(line)
 	if m == nil {
 		return false
@@ -45,10 +50,12 @@ func (r *Ranks) Observe(line []byte) bool {
 	}
 	rank := Rank{Process{string(m[1]), n[0]}, n[1], n[2], n[3]}
 	if r.all == nil {
-		r.all = map[Process]Rank{}
+		r.all, r.group, r.controllers = map[Process]Rank{}, map[Process]int{}, map[int]bool{}
 	}
 	r.all[rank.Process] = rank
+	r.controllers[controller] = true
 	r.join(rank)
+	r.group[rank.Process] = r.groups
 	return true
 }
 
@@ -61,7 +68,30 @@ func (r *Ranks) join(rank Rank) {
 		r.current = append(r.current, rank)
 	case r.current[i].Process != rank.Process:
 		r.current = []Rank{rank}
+		r.groups++
 	}
+	r.groups = max(r.groups, 1)
+}
+
+// Attempt numbers the worker group of the process with that pid, from 1: where
+// a group was started again, the later one has the higher number. It is 0 where
+// that is not known: no process or several were announced with the pid, or the
+// job ran several trainers, whose groups are no attempts of each other.
+func (r *Ranks) Attempt(pid int) int {
+	if len(r.controllers) != 1 {
+		return 0
+	}
+	attempt := 0
+	for p, group := range r.group {
+		switch {
+		case p.PID != pid:
+		case attempt > 0:
+			return 0
+		default:
+			attempt = group
+		}
+	}
+	return attempt
 }
 
 // Of returns the rank of a process, of an earlier group too.

@@ -239,7 +239,11 @@ func (f *following) verdict() fabric.Verdict {
 	if err != nil { // a run folder of another version
 		expect = fabric.Any
 	}
-	return f.gatherer.Judge(expect, evidence.Facts{
-		Ranks: f.lines.World(), Nodes: f.hosts, GPUs: f.facts.GPUs, Machines: f.machines,
-	})
+	facts := evidence.Facts{
+		Ranks: f.lines.World(), GPUs: f.facts.GPUs, Machines: f.machines, Attempt: f.lines.Attempt,
+	}
+	if facts.Ranks == f.facts.Workers() { // else some nodes may have no rank
+		facts.Nodes = f.hosts
+	}
+	return f.gatherer.Judge(expect, facts)
 }

@@ -42,7 +42,7 @@ func (l *lines) take(line evidence.Line) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ranks.Observe(line.Text) {
+	if l.ranks.Observe(line.PID, line.Text) {
 		l.tellHeld()
 		return
 	}
@@ -178,6 +178,14 @@ func (l *lines) Rank(pid int) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rankOf(pid)
+}
+
+// Attempt numbers the attempt of the job that a process was started for; 0
+// where that is not known.
+func (l *lines) Attempt(pid int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ranks.Attempt(pid)
 }
 
 // World is the number of ranks, 0 where not known.

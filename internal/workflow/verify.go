@@ -71,7 +71,6 @@ func (req VerifyRequest) evidence(jobs []string, world map[string]int, known kno
 	}
 	ev.Ranks = cmp.Or(ev.Ranks, world[jobs[0]])
 	if run := known[jobs[0]]; run != nil && run.Info.Cluster.Nodes > 0 {
-		ev.Nodes = cmp.Or(ev.Nodes, run.Info.Cluster.Nodes)
 		ev.GPUs = run.Info.Cluster.GPUs
 	}
 	return ev
