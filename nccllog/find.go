@@ -2,26 +2,38 @@ package nccllog
 
 import "bytes"
 
-// needles are the words of which one is in every line that can matter; what
-// lies between is skipped without looking at lines. Each begins with a byte that
-// is rare in other text, so that a search is one quick pass.
-var needles = [...]string{
-	"NCCL",               // NCCL's own lines, and PyTorch's about it
-	"<warn>",             // libfabric's lines
-	`\u003cwarn`,         // the same in JSON
-	"&lt;warn",           // the same in HTML
-	"# nThread ",         // a table of nccl-tests begins
-	"# Collective test ", // the line that names it
-	"+hip",               // the version in RCCL's banner
+// A needle is a word of which one is in every line that can matter; what lies
+// between needles is skipped without looking at lines. Each begins with a byte
+// that is rare in other text, so that a search is one quick pass a first byte.
+// The first is NCCL: NCCL's own lines, and PyTorch's about it.
+
+// starts are the first bytes of the other needles.
+const starts = `<\&#+`
+
+// isNeedle tells whether one of the other needles comes next.
+func isNeedle(b []byte) bool {
+	switch b[0] {
+	case '<': // libfabric's lines
+		return hasPrefix(b, "<warn>")
+	case '\\': // the same in JSON
+		return hasPrefix(b, `\u003cwarn`)
+	case '&': // the same in HTML
+		return hasPrefix(b, "&lt;warn")
+	case '#': // a table of nccl-tests begins, or the line that names it
+		return hasPrefix(b, "# nThread ") || hasPrefix(b, "# Collective test ")
+	case '+': // the version in RCCL's banner
+		return hasPrefix(b, "+hip")
+	}
+	return false
 }
 
 // finder looks for needles from left to right in one block of text.
 type finder struct {
 	b []byte
 	// nccl and other are the next places of the first needle and of any other,
-	// next of each other one; len(b) where there is none.
+	// next of others by first byte; len(b) where there is none.
 	nccl, other int
-	next        [len(needles)]int
+	next        [len(starts)]int
 	clean       answer
 }
 
@@ -59,8 +71,8 @@ func (f *finder) alone(at, end int) bool {
 	if at != f.nccl || f.other < end || !isMarker(f.b[at:end]) {
 		return false
 	}
-	for f.nccl = at + markerLen - len(needles[0]); f.nccl < end; {
-		f.nccl = indexNCCL(f.b, f.nccl+len(needles[0]))
+	for f.nccl = at + markerLen - len("NCCL"); f.nccl < end; {
+		f.nccl = indexNCCL(f.b, f.nccl+len("NCCL"))
 		if f.nccl < end && isMarker(f.b[f.nccl:end]) {
 			return false
 		}
@@ -70,23 +82,30 @@ func (f *finder) alone(at, end int) bool {
 
 func (f *finder) findOther(from int) {
 	f.other = len(f.b)
-	for i := 1; i < len(needles); i++ {
+	for i := range f.next {
 		if f.next[i] < from {
-			f.next[i] = index(f.b, needles[i], from)
+			f.next[i] = indexOther(f.b, starts[i], from)
 		}
 		f.other = min(f.other, f.next[i])
 	}
 }
 
-// indexNCCL is index for the first needle; the compiler knows its length.
+// indexNCCL returns the first place of NCCL at or after from, len(b) if none.
 func indexNCCL(b []byte, from int) int {
 	for {
-		i := bytes.IndexByte(b[from:], 'N')
-		if i < 0 {
-			return len(b)
+		from = indexByte(b, 'N', from)
+		if from == len(b) || hasPrefix(b[from:], "NCCL") {
+			return from
 		}
-		from += i
-		if hasPrefix(b[from:], "NCCL") {
+		from++
+	}
+}
+
+// indexOther is indexNCCL for the other needles that begin with the byte.
+func indexOther(b []byte, start byte, from int) int {
+	for {
+		from = indexByte(b, start, from)
+		if from == len(b) || isNeedle(b[from:]) {
 			return from
 		}
 		from++
@@ -97,23 +116,30 @@ func indexNCCL(b []byte, from int) int {
 // search where that byte is rare.
 func index(b []byte, lit string, from int) int {
 	for {
-		i := bytes.IndexByte(b[from:], lit[0])
-		if i < 0 {
-			return len(b)
-		}
-		from += i
-		if hasPrefix(b[from:], lit) {
+		from = indexByte(b, lit[0], from)
+		if from == len(b) || hasPrefix(b[from:], lit) {
 			return from
 		}
 		from++
 	}
 }
 
+// indexByte returns the first place of the byte at or after from, len(b) if none.
+func indexByte(b []byte, c byte, from int) int {
+	if i := bytes.IndexByte(b[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(b)
+}
+
 // needleIn returns the place of NCCL, or of another needle where there is none,
 // or -1.
 func needleIn(b []byte) int {
-	for _, needle := range needles {
-		if at := index(b, needle, 0); at < len(b) {
+	if at := indexNCCL(b, 0); at < len(b) {
+		return at
+	}
+	for i := range len(starts) {
+		if at := indexOther(b, starts[i], 0); at < len(b) {
 			return at
 		}
 	}

@@ -65,7 +65,7 @@ func FuzzFind(f *testing.F) {
 		find.reset(b)
 		for from := 0; from <= len(b); from += 1 + int(step) {
 			want := len(b)
-			for _, needle := range needles {
+			for _, needle := range []string{"NCCL", "<warn>", `\u003cwarn`, "&lt;warn", "# nThread ", "# Collective test ", "+hip"} {
 				if at := bytes.Index(b[from:], []byte(needle)); at >= 0 {
 					want = min(want, from+at)
 				}

@@ -18,8 +18,8 @@ const (
 	maxEdges     = 1 << 16 // a process
 	maxFacts     = 256     // a process and list
 
-	// blockSize is how much is searched at a time: it stays in the processor's
-	// cache from one search to the next.
+	// blockSize is how much is looked at in one go: it stays in the processor's
+	// cache from one pass to the next.
 	blockSize = 64 << 10
 )
 
@@ -71,14 +71,23 @@ func (p *Parser) Write(b []byte) (int, error) {
 	n := len(b)
 	p.log.Bytes += int64(n)
 	for len(b) > 0 {
-		size := len(b)
-		if p.decoder.enc != utf8Text || !p.stripper.clean(b) { // copies take memory
-			size = min(size, blockSize)
-		}
+		size := blockEnd(b)
 		p.raw(p.decoder.decode(b[:size], false))
 		b = b[size:]
 	}
 	return n, nil
+}
+
+// blockEnd returns the length of the next block. It ends with a line where it
+// can, as lines in two parts are copied.
+func blockEnd(b []byte) int {
+	if len(b) <= blockSize {
+		return len(b)
+	}
+	if end := bytes.LastIndexByte(b[:blockSize], '\n'); end >= 0 {
+		return end + 1
+	}
+	return blockSize
 }
 
 // raw takes the next bytes as UTF-8.
@@ -116,28 +125,11 @@ func (p *Parser) text(b []byte) {
 		p.endLine()
 		b = b[end+1:]
 	}
-	for {
-		n := blockEnd(b)
-		if n == 0 {
-			break
-		}
-		p.block(b[:n])
-		b = b[n:]
+	if end := bytes.LastIndexByte(b, '\n'); end >= 0 {
+		p.block(b[:end+1])
+		b = b[end+1:]
 	}
 	p.hold(b)
-}
-
-// blockEnd returns the length of the next block, which ends with a line; 0
-// where no line ends.
-func blockEnd(b []byte) int {
-	size := min(len(b), blockSize)
-	if end := bytes.LastIndexByte(b[:size], '\n'); end >= 0 {
-		return end + 1
-	}
-	if end := bytes.IndexByte(b[size:], '\n'); end >= 0 {
-		return size + end + 1
-	}
-	return 0
 }
 
 // block takes whole lines. It jumps from one needle to the next, so that other

@@ -37,10 +37,10 @@ func (s *stripper) strip(b []byte) []byte {
 			continue
 		}
 		if nextESC < i {
-			nextESC = index(b, "\x1b", i)
+			nextESC = indexByte(b, esc, i)
 		}
 		if nextNUL < i {
-			nextNUL = index(b, "\x00", i)
+			nextNUL = indexByte(b, 0, i)
 		}
 		end := min(nextESC, nextNUL)
 		out = append(out, b[i:end]...)
