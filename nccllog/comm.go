@@ -65,7 +65,8 @@ func (l *commLine) set(key string, s *scanner) {
 		l.Parent, _ = s.hex()
 	case "commId":
 		if id, ok := s.hex(); ok {
-			l.ID = "0x" + strconv.FormatUint(id, 16)
+			text := make([]byte, 0, len("0x0123456789abcdef"))
+			l.ID = string(strconv.AppendUint(append(text, "0x"...), id, 16))
 		}
 	case "rank":
 		l.Rank, l.hasRank = s.number()

@@ -1,7 +1,5 @@
 package nccllog
 
-import "bytes"
-
 // channel takes lines that begin with Channel or, up to NCCL 2.6, with Ring.
 // Two more kinds begin alike and are no edges: the order of the ranks in a ring
 // ("Channel 00/08 :  0  1  2", where 08 is the number of channels, which NCCL 2.4
@@ -100,13 +98,13 @@ func (s *scanner) rank() (int, bool) {
 // tail reads how the edge travels. What fits no form is not an edge: half a
 // line must not count as a network that it may not be.
 func (e *parsedEdge) tail(s scanner) bool {
-	if at := bytes.Index(s.b, []byte(" comm 0x")); at >= 0 {
+	if at := index(s.b, " comm 0x", 0); at < len(s.b) {
 		named := parseComm(s.b[at+1:])
 		named.Rank = e.Own()
 		e.named = &named
 		s.b = s.b[:at]
 	}
-	s.b = bytes.TrimRight(s.b, " ")
+	s.b = s.b[:trimBlanks(s.b, len(s.b))]
 	e.Proxy = -1
 	switch {
 	case s.skip("NET/"):

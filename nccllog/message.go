@@ -16,7 +16,7 @@ func (p *Parser) message(ps *process, r record) {
 	case 'c', 'n', '[':
 		known = ps.comm(r) || ps.plugin(r)
 	case 'N':
-		known = ps.plugin(r) || ps.ofi(r) || ps.internalNet(r) || ps.setting(r) || ps.version(r) || ps.nvls(r)
+		known = ps.netLine(r)
 	case 'B':
 		known = ps.bootstrap(r)
 	case 'G':
@@ -32,4 +32,23 @@ func (p *Parser) message(ps *process, r record) {
 	if r.level == warn && hasPrefix(r.msg, "NET/OFI Request ") {
 		p.follow.after = afterError // the plugin may go on to explain it
 	}
+}
+
+// netLine takes messages that begin with N: of the networks and their plugins,
+// and NCCL's own name.
+func (ps *process) netLine(r record) bool {
+	m := r.msg
+	switch {
+	case hasPrefix(m, "NET/OFI "):
+		return ps.ofi(r) || ps.gdrDisabled(r)
+	case hasPrefix(m, "NET/Plugin"):
+		return ps.plugin(r)
+	case hasPrefix(m, "NET/"):
+		return ps.internalNet(r)
+	case hasPrefix(m, "NCCL_"):
+		return ps.setting(r)
+	case hasPrefix(m, "NCCL "):
+		return ps.version(r)
+	}
+	return ps.nvls(r)
 }

@@ -11,7 +11,7 @@ func (p Provider) Base() string {
 // ofi takes the lines of the AWS OFI plugin. Its tuner and its GIN part print
 // under the same name and say nothing of the network.
 func (ps *process) ofi(r record) bool {
-	m, ok := bytes.CutPrefix(r.msg, []byte("NET/OFI "))
+	m, ok := cutPrefix(r.msg, "NET/OFI ")
 	if !ok {
 		return false
 	}
@@ -24,20 +24,17 @@ func (ps *process) ofi(r record) bool {
 // ofiProvider reads "Selected provider is efa, fabric is efa-direct (found 4 nics)"
 // and the shorter forms before plugin 1.14.
 func (ps *process) ofiProvider(r record, m []byte) bool {
-	rest, ok := bytes.CutPrefix(m, []byte("Selected provider is "))
-	if !ok {
-		rest, ok = bytes.CutPrefix(m, []byte("Selected Provider is "))
-	}
-	if !ok {
+	s := scanner{m}
+	if !s.skip("Selected provider is ") && !s.skip("Selected Provider is ") {
 		return false
 	}
 	var nics int
-	if head, found, ok := bytes.Cut(rest, []byte(" (found ")); ok {
-		s := scanner{found}
+	head, found, ok := bytes.Cut(s.b, []byte(" (found "))
+	if ok {
+		s = scanner{found}
 		nics, _ = s.number()
-		rest = head
 	}
-	name, fabric, _ := bytes.Cut(rest, []byte(", fabric is "))
+	name, fabric, _ := bytes.Cut(head, []byte(", fabric is "))
 	for _, seen := range ps.Providers {
 		if seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
 			return true
@@ -50,24 +47,27 @@ func (ps *process) ofiProvider(r record, m []byte) bool {
 }
 
 func (ps *process) ofiValue(r record, m []byte) bool {
-	for _, form := range [...]struct {
-		before string
-		value  *Value
-	}{
-		{"Initializing aws-ofi-nccl ", &ps.OFIVersion},
-		{"Using aws-ofi-nccl ", &ps.OFIVersion},
-		{"Using Libfabric version ", &ps.Libfabric},
-		{"Plugin selected platform: ", &ps.Platform},
-		{"Using transport protocol ", &ps.Protocol},
-	} {
-		if rest, ok := bytes.CutPrefix(m, []byte(form.before)); ok {
-			if word := firstWord(rest); form.value.Name != string(word) {
-				*form.value = Value{Name: shorten(word), Fact: r.fact()}
-			}
-			return true
-		}
+	s := scanner{m}
+	switch {
+	case s.skip("Initializing aws-ofi-nccl "), s.skip("Using aws-ofi-nccl "):
+		ps.OFIVersion.take(r, s.b)
+	case s.skip("Using Libfabric version "):
+		ps.Libfabric.take(r, s.b)
+	case s.skip("Plugin selected platform: "):
+		ps.Platform.take(r, s.b)
+	case s.skip("Using transport protocol "):
+		ps.Protocol.take(r, s.b)
+	default:
+		return false
 	}
-	return false
+	return true
+}
+
+// take keeps the first word; the last one that differs counts.
+func (v *Value) take(r record, b []byte) {
+	if word := firstWord(b); v.Name != string(word) {
+		*v = Value{Name: shorten(word), Fact: r.fact()}
+	}
 }
 
 func (ps *process) ofiStep(r record, m []byte) bool {

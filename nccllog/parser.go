@@ -20,7 +20,7 @@ const (
 
 	// blockSize is how much is looked at in one go: it stays in the processor's
 	// cache from one pass to the next.
-	blockSize = 64 << 10
+	blockSize = 16 << 10
 )
 
 var (

@@ -21,36 +21,36 @@ func (ps *process) step(r record, kind StepKind, name []byte) {
 // say nothing of the network.
 // Source: NCCL src/net.cc, src/plugin/plugin_open.cc, src/plugin/net.cc.
 func (ps *process) plugin(r record) bool {
-	m := r.msg
+	s := scanner{r.msg}
 	switch {
-	case hasPrefix(m, "NET/Plugin"):
-		m = bytes.TrimLeft(m[len("NET/Plugin"):], " :")
-	case hasPrefix(m, "External network plugin "): // 2.28
-		ps.step(r, StepUnsupported, firstWord(m[len("External network plugin "):]))
+	case s.skip("NET/Plugin"):
+		s.b = bytes.TrimLeft(s.b, " :")
+	case s.skip("External network plugin "): // 2.28
+		ps.step(r, StepUnsupported, firstWord(s.b))
 		return true
-	case hasPrefix(m, "Successfully loaded external plugin "), // 2.27
-		hasPrefix(m, "Successfully loaded external network plugin "):
+	case s.skip("Successfully loaded external plugin "), // 2.27
+		s.skip("Successfully loaded external network plugin "):
 		if _, said := ps.Step(StepLoaded, ""); !said {
-			ps.step(r, StepLoaded, m[bytes.LastIndexByte(m, ' ')+1:])
+			ps.step(r, StepLoaded, s.b[bytes.LastIndexByte(s.b, ' ')+1:])
 		}
 		return true
-	case hasPrefix(m, "ncclOsDlsym(ncclNetPlugin_"): // 2.30
-		version, _, _ := bytes.Cut(m[len("ncclOsDlsym(ncclNetPlugin_"):], []byte{')'})
+	case s.skip("ncclOsDlsym(ncclNetPlugin_"): // 2.30
+		version, _, _ := bytes.Cut(s.b, []byte{')'})
 		ps.step(r, StepSymbolMissing, version)
 		return true
-	case hasPrefix(m, "ncclOsDlopen("): // 2.30; of every library that NCCL loads
-		if m = m[len("ncclOsDlopen("):]; !contains(m, "nccl-net") {
+	case s.skip("ncclOsDlopen("): // 2.30; of every library that NCCL loads
+		if !contains(s.b, "nccl-net") {
 			return true
 		}
-	case hasPrefix(m, "Plugin name set by env to "): // 2.11 to 2.20
+	case hasPrefix(s.b, "Plugin name set by env to "): // 2.11 to 2.20
 	default:
 		return false
 	}
-	if name, ok := after(m, "Plugin name set by env to "); ok {
+	if name, ok := after(s.b, "Plugin name set by env to "); ok {
 		ps.set(r, []byte("NCCL_NET_PLUGIN"), name)
 		return true
 	}
-	if kind, name := ps.pluginStep(m); kind != "" {
+	if kind, name := ps.pluginStep(s.b); kind != "" {
 		ps.step(r, kind, name)
 	}
 	return true
@@ -59,7 +59,7 @@ func (ps *process) plugin(r record) bool {
 // pluginStep sorts a line about the plugin's library. A loader's message that
 // names another library means that the plugin is there and what it needs is not.
 func (ps *process) pluginStep(m []byte) (StepKind, []byte) {
-	if name, ok := bytes.CutPrefix(m, []byte("Loaded net plugin ")); ok {
+	if name, ok := cutPrefix(m, "Loaded net plugin "); ok {
 		name, _, _ = bytes.Cut(name, []byte(" ("))
 		return StepLoaded, name
 	}
@@ -104,7 +104,7 @@ func (ps *process) noPlugin(m []byte) (StepKind, []byte) {
 // header". NCCL 2.4 to 2.21 have "Plugin load returned 11 : " before it, 2.28
 // the plugin's name.
 func loadError(m []byte) (StepKind, []byte) {
-	if rest, ok := bytes.CutPrefix(m, []byte("Plugin load")); ok {
+	if rest, ok := cutPrefix(m, "Plugin load"); ok {
 		_, rest, ok = bytes.Cut(rest, []byte(" : "))
 		if !ok {
 			return StepLoadError, nil
@@ -135,34 +135,28 @@ func firstWord(b []byte) []byte {
 
 // choice takes the lines that say which network won.
 func (ps *process) choice(r record) bool {
-	m := r.msg
-	if name, ok := bytes.CutPrefix(m, []byte("Using network ")); ok {
-		ps.using(r, name)
-		return true
-	}
-	for _, form := range [...]struct {
-		before, after string
-		kind          StepKind
-	}{
-		{"Assigned NET plugin ", " to comm", StepAssigned},
-		{"Initialized NET plugin ", "", StepInitialized},
-		{"Failed to initialize NET plugin ", "", StepInitFailed},
-		{"Failed to initialize any NET plugin", "", StepNone},
-		{"Error: network ", " not found", StepNone},
-	} {
-		if name, ok := bytes.CutPrefix(m, []byte(form.before)); ok {
-			if form.after != "" {
-				name, _, _ = bytes.Cut(name, []byte(form.after))
-			}
-			ps.step(r, form.kind, netName(name))
-			return true
-		}
-	}
-	if hasPrefix(m, "Failed to open libibverbs") {
+	s := scanner{r.msg}
+	switch {
+	case s.skip("Using network "):
+		ps.using(r, s.b)
+	case s.skip("Assigned NET plugin "):
+		name, _, _ := bytes.Cut(s.b, []byte(" to comm"))
+		ps.step(r, StepAssigned, netName(name))
+	case s.skip("Initialized NET plugin "):
+		ps.step(r, StepInitialized, netName(s.b))
+	case s.skip("Failed to initialize NET plugin "):
+		ps.step(r, StepInitFailed, netName(s.b))
+	case s.skip("Failed to initialize any NET plugin"):
+		ps.step(r, StepNone, netName(s.b))
+	case s.skip("Error: network "):
+		name, _, _ := bytes.Cut(s.b, []byte(" not found"))
+		ps.step(r, StepNone, netName(name))
+	case s.skip("Failed to open libibverbs"):
 		ps.step(r, StepNoDevice, []byte("IB"))
-		return true
+	default:
+		return false
 	}
-	return false
+	return true
 }
 
 // using remembers the network for the communicator that the thread is about to
@@ -196,11 +190,12 @@ func netName(b []byte) []byte {
 // configured takes the lines that tell of a network that was asked for:
 // NCCL_NET says nothing of itself, except where it overrides the program.
 func (ps *process) configured(r record) bool {
-	for _, words := range [...]string{"Comm config netName reset to NCCL_NET=", "Comm config Net name set to "} {
-		if name, ok := bytes.CutPrefix(r.msg, []byte(words)); ok {
-			ps.step(r, StepForced, netName(name))
-			return true
-		}
+	s := scanner{r.msg}
+	if !s.skip("Comm config ") {
+		return false
 	}
-	return hasPrefix(r.msg, "Comm config ")
+	if s.skip("netName reset to NCCL_NET=") || s.skip("Net name set to ") {
+		ps.step(r, StepForced, netName(s.b))
+	}
+	return true
 }

@@ -89,8 +89,17 @@ func hexDigit(c byte) (uint64, bool) {
 	return 0, false
 }
 
+// hasPrefix looks at the first byte first: it sorts out most of the wordings
+// that a message is compared with. The literal is not empty.
 func hasPrefix(b []byte, lit string) bool {
-	return len(b) >= len(lit) && string(b[:len(lit)]) == lit
+	return len(b) >= len(lit) && b[0] == lit[0] && string(b[:len(lit)]) == lit
+}
+
+// cutPrefix returns what follows the literal, if it comes first.
+func cutPrefix(b []byte, lit string) ([]byte, bool) {
+	s := scanner{b}
+	ok := s.skip(lit)
+	return s.b, ok
 }
 
 func contains(b []byte, lit string) bool { return bytes.Contains(b, []byte(lit)) }
