@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 )
 
@@ -82,6 +83,8 @@ func (l *commLine) set(key string, s *scanner) {
 		s.signed()
 	case "splitCount", "childCount":
 		l.Child, _ = s.number()
+	case "busId":
+		l.BusID, _ = s.hex()
 	case "MNNVL":
 		n, _ := s.number()
 		l.MNNVL = n > 0
@@ -129,19 +132,23 @@ func (ps *process) update(c *Comm, r record, l commLine) {
 	if c.ID == "" {
 		c.ID = l.ID
 	}
+	c.BusID = cmp.Or(c.BusID, l.BusID)
 	switch string(l.event) {
 	case "Init START":
-		r.thread.named(c)
+		ps.named(r.thread, c)
 		c.Started = first(c.Started, r)
 	case "Init COMPLETE":
-		r.thread.named(c)
+		ps.named(r.thread, c)
 		c.Completed = first(c.Completed, r)
 		ps.completed(r.thread, c)
-	case "Destroy COMPLETE", "Abort COMPLETE", "Abort START":
+	case "Destroy COMPLETE":
+		c.Done = first(c.Done, r)
+	case "Abort COMPLETE", "Abort START":
+		c.Aborted = c.Aborted || !c.Done.Seen()
 		c.Done = first(c.Done, r)
 	default:
 		if l.NNodes > 0 {
-			r.thread.named(c)
+			ps.named(r.thread, c)
 			c.NNodes, c.LocalRanks, c.MNNVL = l.NNodes, l.LocalRanks, l.MNNVL
 			c.Sized = first(c.Sized, r)
 		}

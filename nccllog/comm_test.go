@@ -58,7 +58,7 @@ func TestComms(t *testing.T) {
 		{"RCCL", "comm 0x7f rank 3 nranks 8 cudaDev 3 busId a01d0 used 18944 bytes - Init COMPLETE", comm{Ptr: 0x7f, Rank: 3, NRanks: 8}, "completed "},
 		{"RCCL", "ncclCommInitRank comm 0x7f rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId a01d0 commId 0xc0ffee localSize 248 used 57600 bytes on core 33 - Init COMPLETE", world, "completed "},
 	}
-	ignore := cmpopts.IgnoreFields(comm{}, "Started", "Completed", "Sized", "Done", "Network")
+	ignore := cmpopts.IgnoreFields(comm{}, "Started", "Completed", "Sized", "Done", "Network", "BusID", "Aborted")
 	for _, tt := range tests {
 		p := one(t, tt.line)
 		if len(p.Comms) != 1 {

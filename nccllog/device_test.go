@@ -119,7 +119,7 @@ func TestOFI(t *testing.T) {
 		{"NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)", process{Providers: []provider{{Name: "cxi", Fabric: "cxi", NICs: 4}}}},
 		{"NET/OFI Tuner selected platform: Default", process{}},
 	}
-	ignore := cmp.Options{cmpopts.IgnoreTypes(nccllog.Fact{}), cmpopts.IgnoreFields(process{}, "Host", "PID", "Info")}
+	ignore := cmp.Options{cmpopts.IgnoreTypes(nccllog.Fact{}), linesAside(), cmpopts.IgnoreFields(process{}, "Host", "PID", "Info", "Starts")}
 	for _, tt := range tests {
 		if diff := cmp.Diff(&tt.want, one(t, tt.message), ignore); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.message, diff)

@@ -16,7 +16,7 @@ func (p *Parser) channel(ps *process, r record) bool {
 		ps.addEdge(r, &e)
 	case old && !contains(s.b, " via "), ps.ringOrder(r, s):
 	default:
-		p.count(&p.log.Unparsed, r.msg)
+		p.unread(ps.Host, ps.PID, r.msg)
 	}
 	return true
 }

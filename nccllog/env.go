@@ -38,6 +38,9 @@ func (ps *process) set(r record, name, value []byte) {
 // version takes "NCCL version 2.28.9+cuda13.0".
 func (ps *process) version(r record) bool {
 	v, ok := parseVersion(r.msg)
+	if ok {
+		ps.starts(r, byVersion)
+	}
 	if ok && !ps.Version.Seen() {
 		v.Fact = r.fact()
 		ps.Version = v
@@ -71,9 +74,28 @@ func (ps *process) bootstrap(r record) bool {
 	}
 	rest, ok := bytes.CutPrefix(bytes.TrimLeft(m, " :"), []byte("Using "))
 	if ok {
+		ps.starts(r, byBootstrap)
 		ps.bootstrapInterface(r, rest)
 	}
 	return ok
+}
+
+// begun are the lines that a process prints once, as NCCL begins: the second of
+// a kind is another process's.
+type begun uint8
+
+const (
+	byBootstrap begun = 1 << iota
+	byVersion
+	byPlugin
+)
+
+func (ps *process) starts(r record, sign begun) {
+	if ps.begun == 0 || ps.begun&sign != 0 {
+		ps.Starts = keep(ps, ps.Starts, r.fact())
+		ps.begun = 0
+	}
+	ps.begun |= sign
 }
 
 // bootstrapInterface reads "eth0:10.0.0.1<0>" and "[0]eth0:10.0.0.1<0>". Addresses

@@ -5,6 +5,7 @@ package nccllog
 func (ps *process) event(r record) {
 	if f := &ps.flood; f.msg != nil && sameShape(f.msg, r.msg) {
 		ps.Events[f.event].Count++
+		ps.Events[f.event].Last = r.line
 		return
 	}
 	kind := ps.eventKind(r)
@@ -18,6 +19,7 @@ func (ps *process) event(r record) {
 	shape := shapeOf(key[:0], kind, r.msg)
 	if i, seen := ps.events[string(shape)]; seen {
 		ps.Events[i].Count++
+		ps.Events[i].Last = r.line
 		ps.flood.begin(kind, r.msg, i)
 		return
 	}
@@ -28,7 +30,7 @@ func (ps *process) event(r record) {
 		ps.events = map[string]int{}
 	}
 	ps.events[string(shape)] = len(ps.Events)
-	ps.Events = append(ps.Events, Event{Kind: kind, Count: 1, Fact: r.fact()})
+	ps.Events = append(ps.Events, Event{Kind: kind, Count: 1, Last: r.line, Fact: r.fact()})
 }
 
 // shapeOf is the message without its numbers and pointers, short, so that equal

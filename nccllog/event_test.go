@@ -114,8 +114,8 @@ func TestEqualEvents(t *testing.T) {
 		fmt.Fprintf(&b, "h:1:2 [0] f():1 NCCL WARN NET/OFI Request 0x7f%xabc completed with error. RC: %d.\n", i, i)
 	}
 	want := []nccllog.Event{
-		{Kind: "foreign-peer", Count: 1000, Fact: fact(1, "socketFinalizeAccept: didn't receive a valid magic from 192.0.2.2<0>")},
-		{Kind: "network", Count: 1000, Fact: fact(2, "NCCL WARN NET/OFI Request 0x7f0abc completed with error. RC: 0.")},
+		{Kind: "foreign-peer", Count: 1000, Last: 1999, Fact: fact(1, "socketFinalizeAccept: didn't receive a valid magic from 192.0.2.2<0>")},
+		{Kind: "network", Count: 1000, Last: 2000, Fact: fact(2, "NCCL WARN NET/OFI Request 0x7f0abc completed with error. RC: 0.")},
 	}
 	if diff := cmp.Diff(want, parse(b.String()).Processes[0].Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

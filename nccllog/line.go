@@ -247,7 +247,8 @@ func (p *Parser) torn(left, msg, rest []byte) {
 			return
 		}
 	}
-	p.count(&p.log.Unparsed, msg)
+	mine, _ := parsePrefix(left)
+	p.unread(string(mine.host), mine.pid, msg)
 }
 
 // record takes one message of one process.
@@ -260,7 +261,7 @@ func (p *Parser) record(left []byte, level level, msg []byte) {
 	switch {
 	case ps == nil || len(msg) == 0:
 	case isHead(msg, "Channel ") || isHead(msg, "Ring "):
-		p.count(&p.log.Unparsed, msg)
+		p.unread(ps.Host, ps.PID, msg)
 	default:
 		p.message(ps, record{line: p.log.Lines, level: level, msg: msg, thread: ps.thread(tid)})
 	}
@@ -273,6 +274,10 @@ func (p *Parser) countLevel(ps *process, level level) {
 		all = &p.log.Warn
 	}
 	if ps != nil {
+		if ps.First == 0 {
+			ps.First = p.log.Lines
+		}
+		ps.Last = p.log.Lines
 		own = &ps.Info
 		if level == warn {
 			own = &ps.Warn
@@ -308,6 +313,14 @@ func (p *Parser) count(t *Tally, line []byte) {
 		t.First = Fact{Line: p.log.Lines, Text: shorten(line)}
 	}
 	t.Count++
+}
+
+// unread counts what a process printed and could not be read.
+func (p *Parser) unread(host string, pid int, msg []byte) {
+	if t := &p.log.Unparsed; t.Count == 0 {
+		t.Host, t.PID = host, pid
+	}
+	p.count(&p.log.Unparsed, msg)
 }
 
 // mayBeRepeated tells whether a line ends as Ray's note does: with a bracket, or

@@ -46,10 +46,13 @@ type Fact struct {
 // Seen tells whether the fact was in the log.
 func (f Fact) Seen() bool { return f.Line > 0 }
 
-// Tally counts lines of one kind and keeps the first.
+// Tally counts lines of one kind and keeps the first. Host and PID are those of
+// the process that printed it, where the line tells them.
 type Tally struct {
 	Count int64
 	First Fact
+	Host  string
+	PID   int
 }
 
 // Process is one process that printed NCCL lines. Host is NCCL's word for the
@@ -60,9 +63,15 @@ type Process struct {
 	PID  int
 	// RayIP is the address in Ray's prefix where the line had one.
 	RayIP string
-	// Info and Warn count the process's lines by level.
-	Info, Warn int64
+	// Info and Warn count the process's lines by level, First and Last are the
+	// numbers of its first and last line.
+	Info, Warn  int64
+	First, Last int64
 
+	// Starts are the lines with which NCCL began, one each time: there are more
+	// than one where several processes share host and id, as containers of one
+	// name do, or one that is started anew.
+	Starts    []Fact
 	Version   Version
 	Bootstrap Interface
 	// Env lists variables that NCCL says it took from the environment or from
@@ -71,8 +80,8 @@ type Process struct {
 	// Steps are the moves by which the network was chosen, in order, each
 	// distinct one once.
 	Steps []Step
-	// Providers are libfabric providers the OFI plugin selected, in order. The
-	// same one may be selected twice in one process, once a protocol.
+	// Providers are libfabric providers the OFI plugin selected, in order, each
+	// distinct one once a start.
 	Providers []Provider
 	// OFIVersion, Libfabric, Platform, Protocol and Instance (the EC2 instance
 	// type) are the OFI plugin's words.
@@ -91,6 +100,9 @@ type Process struct {
 	Edges []*Edge
 	// Networks lists the distinct networks named by "Using network".
 	Networks []Value
+	// Unclaimed are the "Using network" lines after which no line named the
+	// communicator that was being made.
+	Unclaimed []Value
 	// Connected lists "Connected all rings" and its like.
 	Connected []Connected
 	// Events are warnings and network errors, each distinct one once.
@@ -176,11 +188,12 @@ const (
 )
 
 // Step is one move in the choice of the network. Name is the network or
-// library, Count how often it was seen.
+// library, Count how often it was seen, Last the number of its last line.
 type Step struct {
 	Kind  StepKind
 	Name  string
 	Count int64
+	Last  int64
 	Fact
 }
 
@@ -244,6 +257,10 @@ type Comm struct {
 	// the count of splits before it; Parent is 0 for others.
 	Parent       uint64
 	Child, Color int
+	// BusID is the GPU's place in its machine; 0 where not seen.
+	BusID uint64
+	// Aborted says that Done is the end of a communicator that broke.
+	Aborted bool
 	// Network is the "Using network" line of this communicator.
 	Network                         Value
 	Started, Completed, Sized, Done Fact
@@ -353,10 +370,11 @@ const (
 	EventLibfabric EventKind = "libfabric"
 )
 
-// Event is a warning or an error, counted.
+// Event is a warning or an error, counted. Last is the number of its last line.
 type Event struct {
 	Kind  EventKind
 	Count int64
+	Last  int64
 	Fact
 }
 

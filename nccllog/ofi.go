@@ -35,8 +35,12 @@ func (ps *process) ofiProvider(r record, m []byte) bool {
 		nics, _ = s.number()
 	}
 	name, fabric, _ := bytes.Cut(head, []byte(", fabric is "))
+	start := int64(0)
+	if n := len(ps.Starts); n > 0 {
+		start = ps.Starts[n-1].Line
+	}
 	for _, seen := range ps.Providers {
-		if seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
+		if seen.Line >= start && seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
 			return true
 		}
 	}
@@ -50,6 +54,7 @@ func (ps *process) ofiValue(r record, m []byte) bool {
 	s := scanner{m}
 	switch {
 	case s.skip("Initializing aws-ofi-nccl "), s.skip("Using aws-ofi-nccl "):
+		ps.starts(r, byPlugin)
 		ps.OFIVersion.take(r, s.b)
 	case s.skip("Using Libfabric version "):
 		ps.Libfabric.take(r, s.b)

@@ -96,7 +96,8 @@ func TestRealProcess(t *testing.T) {
 	}
 	p := log.Processes[0]
 	want := &nccllog.Process{
-		Host: "vm", PID: 9354, Info: 69, Warn: 1,
+		Host: "vm", PID: 9354, Info: 69, Warn: 1, First: 1, Last: 79,
+		Starts:    []nccllog.Fact{fact(2, "Bootstrap: Using eth0:192.0.2.2<0>")},
 		Version:   nccllog.Version{Major: 2, Minor: 28, Patch: 9, Fact: fact(4, "NCCL version 2.28.9+cuda13.0")},
 		Bootstrap: nccllog.Interface{Name: "eth0", Address: "192.0.2.2", Fact: fact(2, "Bootstrap: Using eth0:192.0.2.2<0>")},
 		Env: []nccllog.Setting{
@@ -116,7 +117,7 @@ func TestRealProcess(t *testing.T) {
 		NoGDR:      []nccllog.Fact{fact(20, "NET/OFI Need to force simple protocol: GDR not supported")},
 		Networks:   []nccllog.Value{value("Libfabric", 28, "Using network Libfabric")},
 	}
-	ignore := cmpopts.IgnoreFields(nccllog.Process{}, "Steps", "Comms", "Edges", "Connected", "Events")
+	ignore := cmpopts.IgnoreFields(nccllog.Process{}, "Unclaimed", "Steps", "Comms", "Edges", "Connected", "Events")
 	if diff := cmp.Diff(want, p, ignore); diff != "" {
 		t.Errorf("process (-want +got):\n%s", diff)
 	}

@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bytes"
+	"slices"
 	"unicode"
 )
 
@@ -9,10 +10,11 @@ func (ps *process) step(r record, kind StepKind, name []byte) {
 	for i := range ps.Steps {
 		if s := &ps.Steps[i]; s.Kind == kind && s.Name == string(name) {
 			s.Count++
+			s.Last = r.line
 			return
 		}
 	}
-	ps.Steps = keep(ps, ps.Steps, Step{Kind: kind, Name: shorten(name), Count: 1, Fact: r.fact()})
+	ps.Steps = keep(ps, ps.Steps, Step{Kind: kind, Name: shorten(name), Count: 1, Last: r.line, Fact: r.fact()})
 }
 
 // plugin takes the lines about loading a network plugin. Their wording changed
@@ -164,16 +166,28 @@ func (ps *process) choice(r record) bool {
 func (ps *process) using(r record, name []byte) {
 	t := r.thread
 	t.unnamed.open, t.run = true, run{}
-	name = netName(name)
+	v := ps.networkNamed(r, netName(name))
+	t.unnamed.network = v
+	ps.Unclaimed = keep(ps, ps.Unclaimed, v)
+}
+
+func (ps *process) networkNamed(r record, name []byte) Value {
 	for _, seen := range ps.Networks {
 		if seen.Name == string(name) {
-			t.unnamed.network = Value{Name: seen.Name, Fact: Fact{Line: r.line, Text: seen.Text}}
-			return
+			return Value{Name: seen.Name, Fact: Fact{Line: r.line, Text: seen.Text}}
 		}
 	}
 	v := Value{Name: shorten(name), Fact: r.fact()}
-	t.unnamed.network = v
 	ps.Networks = keep(ps, ps.Networks, v)
+	return v
+}
+
+// claim takes the choice of network away from those without a communicator.
+func (ps *process) claim(v Value) {
+	if !v.Seen() {
+		return
+	}
+	ps.Unclaimed = slices.DeleteFunc(ps.Unclaimed, func(o Value) bool { return o.Line == v.Line && o.Name == v.Name })
 }
 
 // netName leaves out what ran into the line after the name.

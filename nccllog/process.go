@@ -25,6 +25,7 @@ type process struct {
 	vague    bool
 	namesake *process
 	flood    flood
+	begun    begun
 	setups
 }
 

@@ -83,13 +83,16 @@ func (t *thread) count(channels, nvls int) {
 	c.Channels, c.NVLSChannels = max(c.Channels, channels), max(c.NVLSChannels, nvls)
 }
 
-// named gives the communicator what came before its name.
-func (t *thread) named(c *Comm) {
+// named gives the communicator what came before its name. A split has its
+// parent's network until it says otherwise.
+func (ps *process) named(t *thread, c *Comm) {
 	t.comm = c
 	u := &t.unnamed
-	if !c.Network.Seen() {
+	fresh := !c.Started.Seen() && !c.Sized.Seen() && !c.Completed.Seen()
+	if !c.Network.Seen() || fresh && u.network.Seen() {
 		c.Network = u.network
 	}
+	ps.claim(u.network)
 	c.Channels, c.NVLSChannels = max(c.Channels, u.channels), max(c.NVLSChannels, u.nvls)
 	u.open, u.network, u.channels, u.nvls = false, Value{}, 0, 0
 }
