@@ -45,7 +45,7 @@ func (ps *process) comm(r record) bool {
 // parseComm reads the pairs; splits print no blank before the dash.
 func parseComm(b []byte) commLine {
 	var l commLine
-	if dash := bytes.LastIndex(b, []byte("- ")); dash >= 0 {
+	if dash := lastDash(b); dash >= 0 {
 		b, l.event = b[:dash], bytes.TrimSpace(b[dash+2:])
 	}
 	for s := (scanner{b}); ; {
@@ -54,12 +54,22 @@ func parseComm(b []byte) commLine {
 			return l
 		}
 		s.blanks()
-		l.set(string(key), &s)
+		l.set(key, &s)
 	}
 }
 
-func (l *commLine) set(key string, s *scanner) {
-	switch key {
+// lastDash returns the place of the last dash before a blank, or -1.
+func lastDash(b []byte) int {
+	for at := len(b) - 2; at >= 0; at-- {
+		if b[at] == '-' && b[at+1] == ' ' {
+			return at
+		}
+	}
+	return -1
+}
+
+func (l *commLine) set(key []byte, s *scanner) {
+	switch string(key) {
 	case "comm":
 		l.Ptr, _ = s.hex()
 	case "parent":

@@ -34,7 +34,7 @@ type finder struct {
 	// next of others by first byte; len(b) where there is none.
 	nccl, other int
 	next        [len(starts)]int
-	clean       answer
+	bare        answer
 }
 
 type answer byte
@@ -146,25 +146,29 @@ func needleIn(b []byte) int {
 	return -1
 }
 
-// isClean tells whether the block is free of all that needs a closer look: see
-// clean.
-func (f *finder) isClean() bool {
-	if f.clean == unknown {
-		f.clean = no
-		if clean(f.b) {
-			f.clean = yes
+// isBare tells whether the block is free of all that needs a closer look.
+func (f *finder) isBare() bool {
+	if f.bare == unknown {
+		f.bare = no
+		if bare(f.b) {
+			f.bare = yes
 		}
 	}
-	return f.clean == yes
+	return f.bare == yes
 }
 
-// clean tells whether a text holds no carriage return, quote, entity, backslash
-// or, as strings may, escape sequence or NUL byte.
-func clean(b []byte) bool {
-	for _, c := range [...]byte{'\r', '"', '&', '\\', esc, 0} {
+// bare tells whether a text holds no carriage return, quote, entity or backslash.
+func bare(b []byte) bool {
+	for _, c := range [...]byte{'\r', '"', '&', '\\'} {
 		if bytes.IndexByte(b, c) >= 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// clean is bare for what was in a string, where escape sequences and NUL bytes
+// may have been escaped.
+func clean(b []byte) bool {
+	return bare(b) && bytes.IndexByte(b, esc) < 0 && bytes.IndexByte(b, 0) < 0
 }

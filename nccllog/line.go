@@ -197,7 +197,7 @@ func (p *Parser) records(b []byte) {
 // cell takes off the blanks around a message, and the border of a console's table.
 func cell(msg []byte) []byte {
 	msg = bytes.TrimSpace(msg)
-	if bytes.HasSuffix(msg, []byte(" |")) {
+	if n := len(msg); n > 1 && msg[n-1] == '|' && msg[n-2] == ' ' {
 		msg = bytes.TrimRight(msg, " |")
 	}
 	return msg

@@ -137,26 +137,19 @@ func (p *Parser) text(b []byte) {
 func (p *Parser) block(b []byte) {
 	p.finder.reset(b)
 	for from := 0; from < len(b); {
-		if p.everyLine() {
-			end := from + bytes.IndexByte(b[from:], '\n')
-			if line := b[from:end]; p.finder.find(from) < end || len(line) > MaxLine || p.matters(line) {
-				p.whole(line)
-			} else {
-				p.log.Lines++
-			}
-			from = end + 1
-			continue
+		at, end := p.finder.find(from), from+bytes.IndexByte(b[from:], '\n')
+		line, every := b[from:end], p.everyLine()
+		switch {
+		case !every && at > end:
+			p.log.Lines += int64(bytes.Count(b[from:at], []byte{'\n'}))
+			end = from + bytes.LastIndexByte(b[from:at], '\n')
+		case !every:
+			p.found(line, at-from, p.finder.alone(at, end) && (p.finder.isBare() || bare(line)))
+		case at < end, len(line) > MaxLine, p.matters(line):
+			p.whole(line)
+		default:
+			p.log.Lines++
 		}
-		at := p.finder.find(from)
-		if skipped := b[from:at]; bytes.IndexByte(skipped, '\n') >= 0 {
-			p.log.Lines += int64(bytes.Count(skipped, []byte{'\n'}))
-			from += bytes.LastIndexByte(skipped, '\n') + 1
-		}
-		if at == len(b) {
-			return
-		}
-		end := at + bytes.IndexByte(b[at:], '\n')
-		p.found(b[from:end], at-from, p.finder.alone(at, end) && (p.finder.isClean() || clean(b[from:end])))
 		from = end + 1
 	}
 }
