@@ -39,8 +39,8 @@ func (ps *process) ofiProvider(r record, m []byte) bool {
 	if n := len(ps.Starts); n > 0 {
 		start = ps.Starts[n-1].Line
 	}
-	for _, seen := range ps.Providers {
-		if seen.Line >= start && seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
+	for i := len(ps.Providers) - 1; i >= 0 && ps.Providers[i].Line >= start; i-- {
+		if seen := &ps.Providers[i]; seen.Name == string(name) && seen.Fabric == string(fabric) && seen.NICs == nics {
 			return true
 		}
 	}

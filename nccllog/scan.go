@@ -20,22 +20,24 @@ func (s *scanner) skip(lit string) bool {
 }
 
 func (s *scanner) blanks() {
-	for len(s.b) > 0 && s.b[0] == ' ' {
-		s.b = s.b[1:]
+	i := 0
+	for i < len(s.b) && s.b[i] == ' ' {
+		i++
 	}
+	s.b = s.b[i:]
 }
 
 // number takes decimal digits.
 func (s *scanner) number() (int, bool) {
-	n, i := 0, 0
-	for i < len(s.b) && isDigit(s.b[i]) {
+	b, n, i := s.b, 0, 0
+	for i < len(b) && isDigit(b[i]) {
 		if n > math.MaxInt32 {
 			return 0, false
 		}
-		n = n*10 + int(s.b[i]-'0')
+		n = n*10 + int(b[i]-'0')
 		i++
 	}
-	s.b = s.b[i:]
+	s.b = b[i:]
 	return n, i > 0
 }
 
@@ -51,17 +53,17 @@ func (s *scanner) signed() int {
 
 // hex takes hexadecimal digits with an optional 0x.
 func (s *scanner) hex() (uint64, bool) {
-	s.skip("0x")
+	b, _ := cutPrefix(s.b, "0x")
 	var n uint64
 	i := 0
-	for ; i < len(s.b) && i < 17; i++ {
-		digit, ok := hexDigit(s.b[i])
+	for ; i < len(b) && i < 17; i++ {
+		digit, ok := hexDigit(b[i])
 		if !ok {
 			break
 		}
 		n = n<<4 | digit
 	}
-	s.b = s.b[i:]
+	s.b = b[i:]
 	return n, i > 0 && i < 17
 }
 
@@ -118,6 +120,9 @@ func shorten(b []byte) string {
 		for len(b) > 0 && !utf8.RuneStart(b[len(b)-1]) {
 			b = b[:len(b)-1]
 		}
+	}
+	if utf8.Valid(b) {
+		return string(b)
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
