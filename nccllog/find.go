@@ -93,7 +93,7 @@ func (f *finder) findOther(from int) {
 // indexNCCL returns the first place of NCCL at or after from, len(b) if none.
 func indexNCCL(b []byte, from int) int {
 	for {
-		from = indexByte(b, 'N', from)
+		from += indexByte(b[from:], 'N')
 		if from == len(b) || hasPrefix(b[from:], "NCCL") {
 			return from
 		}
@@ -104,7 +104,7 @@ func indexNCCL(b []byte, from int) int {
 // indexOther is indexNCCL for the other needles that begin with the byte.
 func indexOther(b []byte, start byte, from int) int {
 	for {
-		from = indexByte(b, start, from)
+		from += indexByte(b[from:], start)
 		if from == len(b) || isNeedle(b[from:]) {
 			return from
 		}
@@ -116,7 +116,7 @@ func indexOther(b []byte, start byte, from int) int {
 // search where that byte is rare.
 func index(b []byte, lit string, from int) int {
 	for {
-		from = indexByte(b, lit[0], from)
+		from += indexByte(b[from:], lit[0])
 		if from == len(b) || hasPrefix(b[from:], lit) {
 			return from
 		}
@@ -124,12 +124,14 @@ func index(b []byte, lit string, from int) int {
 	}
 }
 
-// indexByte returns the first place of the byte at or after from, len(b) if none.
-func indexByte(b []byte, c byte, from int) int {
-	if i := bytes.IndexByte(b[from:], c); i >= 0 {
-		return from + i
+// indexByte returns the first place of the byte, len(b) if none. It is made so
+// that the compiler inlines it.
+func indexByte(b []byte, c byte) int {
+	i := bytes.IndexByte(b, c)
+	if i < 0 {
+		i = len(b)
 	}
-	return len(b)
+	return i
 }
 
 // needleIn returns the place of NCCL, or of another needle where there is none,

@@ -70,10 +70,7 @@ func (s *scanner) hex() (uint64, bool) {
 // word takes what comes before the next blank.
 func (s *scanner) word() []byte {
 	s.blanks()
-	end := bytes.IndexByte(s.b, ' ')
-	if end < 0 {
-		end = len(s.b)
-	}
+	end := indexByte(s.b, ' ')
 	w := s.b[:end]
 	s.b = s.b[end:]
 	return w

@@ -37,10 +37,10 @@ func (s *stripper) strip(b []byte) []byte {
 			continue
 		}
 		if nextESC < i {
-			nextESC = indexByte(b, esc, i)
+			nextESC = i + indexByte(b[i:], esc)
 		}
 		if nextNUL < i {
-			nextNUL = indexByte(b, 0, i)
+			nextNUL = i + indexByte(b[i:], 0)
 		}
 		end := min(nextESC, nextNUL)
 		out = append(out, b[i:end]...)
