@@ -97,13 +97,18 @@ func (g *group) size() int {
 // an attempt of: as large at least, and either
 //
 //   - in a file that has both, one that began on a host of o's after o had
-//     shown its end, or
-//   - each has all ranks of the job, and the launcher says that g came later.
+//     shown that it failed, or
+//   - each has all ranks of the job, and the launcher says that g came later, or
+//   - each has all ranks of the job, and in every rank's own file g's comes after
+//     the last line of o's, which did not end.
 func (g *group) follows(o *group, ranks int) bool {
 	if g.size() < o.size() {
 		return false
 	}
 	if ranks > 0 && g.size() == ranks && o.size() == ranks && g.whole() && o.whole() && o.launchedBefore(g) {
+		return true
+	}
+	if g.relaunches(o, ranks) {
 		return true
 	}
 	for file, at := range o.ends() {
@@ -112,6 +117,45 @@ func (g *group) follows(o *group, ranks int) bool {
 		}
 	}
 	return false
+}
+
+// relaunches tells whether each rank of g took the place of the same rank of o,
+// in a file that is the rank's own: o was killed, as elastic launchers do.
+func (g *group) relaunches(o *group, ranks int) bool {
+	now, before := g.world(), o.world()
+	if now == nil || before == nil || now.ranks != before.ranks || ranks > 0 && now.ranks != ranks ||
+		len(g.procs) != now.ranks || len(o.procs) != now.ranks {
+		return false
+	}
+	files := map[*nccllog.Log]bool{}
+	for rank := range now.ranks {
+		p, q := now.procs[rank], before.procs[rank]
+		if files[p.log.Log] || !p.takesOver(q) {
+			return false
+		}
+		files[p.log.Log] = true
+	}
+	return true
+}
+
+// takesOver tells whether p began in q's place and file after q's last line, and
+// q did not end by itself.
+func (p *process) takesOver(q *process) bool {
+	return p.log.Log == q.log.Log && p.Host == q.Host && p.Host != "" && p.PID != q.PID && q.Last < p.First &&
+		!slices.ContainsFunc(q.Comms, func(c *nccllog.Comm) bool { return c.Done.Seen() && !c.Aborted })
+}
+
+// world is the group's largest communicator if all its ranks were seen, each
+// once.
+func (g *group) world() *communicator {
+	size := g.size()
+	at := slices.IndexFunc(g.comms, func(c *communicator) bool {
+		return c.ranks == size && len(c.members) == size && len(c.rivals) == 0
+	})
+	if at < 0 {
+		return nil
+	}
+	return g.comms[at]
 }
 
 // whole tells whether all ranks of the group's largest communicator were seen.
@@ -131,7 +175,7 @@ func (g *group) launchedBefore(o *group) bool {
 	return true
 }
 
-// ends tells for each file where the group first showed that it was over.
+// ends tells for each file where the group first showed that it had failed.
 func (g *group) ends() map[*nccllog.Log]int64 {
 	if g.ended != nil {
 		return g.ended
@@ -147,8 +191,9 @@ func (g *group) ends() map[*nccllog.Log]int64 {
 	return g.ended
 }
 
-// end is the line at which the process was over: its communicator was destroyed
-// or broke.
+// end is the line at which the process showed that it failed. What it destroyed
+// in order ended well, whatever it says after that: what comes next is another
+// job.
 func (v view) end() int64 {
 	first := int64(0)
 	note := func(f nccllog.Fact) {
@@ -160,13 +205,18 @@ func (v view) end() int64 {
 	for _, c := range v.Comms {
 		size = max(size, c.NRanks)
 	}
+	closed := int64(0)
 	for _, c := range v.Comms {
-		if c.NRanks == size {
+		switch {
+		case c.NRanks < size:
+		case c.Aborted:
 			note(c.Done)
+		case c.Done.Seen() && (closed == 0 || c.Done.Line < closed):
+			closed = c.Done.Line
 		}
 	}
 	for _, e := range slices.Concat(v.Events, v.log.Errors) {
-		if breaks(e) && e.Line > v.begin() {
+		if breaks(e) && e.Line > v.begin() && (closed == 0 || e.Line < closed) {
 			note(e.Fact)
 		}
 	}
@@ -219,8 +269,8 @@ func (g *group) sharesHost(o *group) bool {
 	return slices.ContainsFunc(g.procs, func(p *process) bool { return p.Host != "" && hosts[p.Host] })
 }
 
-// supersede marks communicators that were destroyed or broke before the same
-// processes made the world's communicator anew.
+// supersede marks communicators that broke before the same processes made the
+// world's communicator anew. One that was destroyed in order did its work.
 func (j *job) supersede() {
 	for _, g := range j.comms {
 		g.over = slices.ContainsFunc(j.comms, func(next *communicator) bool { return next.replaces(g) })
@@ -240,7 +290,7 @@ func (g *communicator) replaces(old *communicator) bool {
 			return false
 		}
 		next := g.members[at].Comm
-		if next.Parent != 0 || next.NRanks < m.proc.world() || !next.Started.Seen() || !m.proc.endedBefore(m.Comm, next.Started.Line) {
+		if next.Parent != 0 || next.NRanks < m.proc.world() || !next.Started.Seen() || !m.proc.brokeBefore(m.Comm, next.Started.Line) {
 			return false
 		}
 	}
@@ -256,9 +306,10 @@ func (p *process) world() int {
 	return size
 }
 
-func (p *process) endedBefore(c *nccllog.Comm, line int64) bool {
+// brokeBefore tells whether the communicator broke before the line.
+func (p *process) brokeBefore(c *nccllog.Comm, line int64) bool {
 	if c.Done.Seen() {
-		return c.Done.Line < line
+		return c.Aborted && c.Done.Line < line
 	}
 	begin := opened(c)
 	return begin > 0 && begin < line && slices.ContainsFunc(p.Events, func(e nccllog.Event) bool {

@@ -29,10 +29,13 @@ type communicator struct {
 	members        []member
 	procs          map[int]*process // by rank
 	habits         map[string]bool  // what some rank is known to have connected
-	contradictions int              // ranks that two processes claim
+	rivals         []member         // who claim a rank that another has
 	counted        bool             // some edges are known by counting only
 	over           bool             // an earlier attempt of a later one
 }
+
+// sizeOnly begins the names of communicators that are known by their size only.
+const sizeOnly = "size"
 
 // communicators joins the ranks' views by commId. Splits carry none: they are
 // joined by their parent, the count of splits before and the colour; ranks of
@@ -85,7 +88,7 @@ func commID(p *process, i int) string {
 			nth++
 		}
 	}
-	return fmt.Sprintf("size%d#%d", c.NRanks, nth)
+	return fmt.Sprintf(sizeOnly+"%d#%d", c.NRanks, nth)
 }
 
 func (g *communicator) add(m member) {
@@ -96,7 +99,7 @@ func (g *communicator) add(m member) {
 		g.nvls = max(g.nvls, m.NVLSChannels)
 	}
 	if g.procs[m.Rank] != nil {
-		g.contradictions++
+		g.rivals = append(g.rivals, m)
 		return
 	}
 	g.procs[m.Rank] = m.proc
@@ -106,11 +109,22 @@ func (g *communicator) add(m member) {
 // connect gives the members their edges.
 func (g *communicator) connect() {
 	slices.SortStableFunc(g.members, func(a, b member) int { return cmp.Compare(a.Rank, b.Rank) })
-	for i := range g.members {
-		m := &g.members[i]
-		m.edges, m.kinds = m.proc.owned[m.Comm], m.proc.kinds[m.Comm]
-		g.counted = g.counted || slices.Contains(m.proc.counted, m.Comm)
+	for _, list := range [...][]member{g.members, g.rivals} {
+		for i := range list {
+			m := &list[i]
+			m.edges, m.kinds = m.proc.owned[m.Comm], m.proc.kinds[m.Comm]
+			g.counted = g.counted || slices.Contains(m.proc.counted, m.Comm)
+		}
 	}
+}
+
+// claims are all that say that they are of the communicator.
+func (g *communicator) claims() []member { return slices.Concat(g.members, g.rivals) }
+
+// blended tells whether several runs may have fallen together: two processes
+// have one rank, and no id tells the runs apart.
+func (g *communicator) blended() bool {
+	return len(g.rivals) > 0 && g.members[0].ID == "" && strings.HasPrefix(g.id, sizeOnly)
 }
 
 // spansNodes tells whether the communicator needs a network: it spans several
@@ -168,7 +182,7 @@ func (m member) transports() transports {
 // they were given.
 func (g *communicator) edgeTransports() transports {
 	var seen transports
-	for _, m := range g.members {
+	for _, m := range g.claims() {
 		for _, t := range m.transports() {
 			seen.add(t)
 		}
@@ -178,7 +192,7 @@ func (g *communicator) edgeTransports() transports {
 
 func (g *communicator) networks() transports {
 	seen := g.edgeTransports()
-	for _, m := range g.members {
+	for _, m := range g.claims() {
 		if isNetwork(m.Network.Name) {
 			seen.add(m.proc.transport(m.Network.Name))
 		}

@@ -30,14 +30,37 @@ func seen(cause Cause, facts ...nccllog.Fact) reason { return reason{cause: caus
 // Some causes leave no line, as NCCL_NET=Socket does; they are inferred from
 // what is absent, and only where the view of the process is without losses.
 func explain(p *process, expect Expectation) []reason {
-	if r, ok := explainFailure(p); ok {
-		return append([]reason{r}, explainPlugin(p)...)
+	if why := explainFailure(p); len(why) > 0 {
+		return why
 	}
-	switch t := p.choice(); {
+	return explainUse(p, p.choice(), expect)
+}
+
+// explain says why the process uses that transport between nodes, by what it had
+// said up to its first edge of that kind.
+func (p *process) explain(t Transport, expect Expectation) []reason {
+	for _, e := range p.net {
+		if p.transport(e.Net) == t {
+			return explainUse(p.upTo(e.Line), t, expect)
+		}
+	}
+	if why := explainFailure(p); len(why) > 0 {
+		return why
+	}
+	return explainUse(p, t, expect)
+}
+
+// explainUse says why a process uses that transport.
+func explainUse(p *process, t Transport, expect Expectation) []reason {
+	switch {
 	case t == "", expect.Demands() && expect.Accepts(t):
 		return nil
 	case strings.HasPrefix(string(t), "libfabric-"):
-		return []reason{seen(ProviderNotEFA, p.Providers[len(p.Providers)-1].Fact)}
+		r := seen(ProviderNotEFA)
+		for _, named := range p.Providers[max(0, len(p.Providers)-1):] {
+			r.facts = append(r.facts, named.Fact)
+		}
+		return []reason{r}
 	case t == TransportSocket:
 		return explainSocket(p, expect)
 	case expect.Demands() && t != TransportUnknown:
@@ -58,24 +81,51 @@ func (p *process) choice() Transport {
 	return ""
 }
 
-// explainFailure tells of communicators that never came to be.
-func explainFailure(p *process) (reason, bool) {
-	if len(p.Edges) > 0 || slices.ContainsFunc(p.Comms, func(c *nccllog.Comm) bool { return c.Completed.Seen() || c.Sized.Seen() }) {
-		return reason{}, false
-	}
-	if s, ok := p.Step(nccllog.StepNone, ""); ok {
-		return seen(RequestedNetUnavailable, s.Fact), true
-	}
-	for _, e := range p.Events {
-		if e.Kind == nccllog.EventBootstrap {
-			r := seen(BootstrapFailed, e.Fact)
-			if s, ok := p.Setting("NCCL_SOCKET_IFNAME"); ok {
-				r.facts = append(r.facts, s.Fact)
-			}
-			return r, true
+// explainFailure tells of communicators that never came to be. Ones that the
+// process had before, or others with its host and id, do not make up for them.
+func explainFailure(p *process) []reason {
+	for _, s := range p.Steps {
+		if s.Kind == nccllog.StepNone && !p.recovered(s.Last) {
+			return append([]reason{seen(RequestedNetUnavailable, s.Fact)}, explainPlugin(p)...)
 		}
 	}
-	return reason{}, false
+	for _, e := range p.Events {
+		if e.Kind != nccllog.EventBootstrap || p.recovered(e.Last) || p.cameUp() && !strings.Contains(e.Text, "interface found") {
+			continue
+		}
+		r := seen(BootstrapFailed, e.Fact)
+		if s, ok := p.Setting("NCCL_SOCKET_IFNAME"); ok {
+			r.facts = append(r.facts, s.Fact)
+		}
+		return append([]reason{r}, explainPlugin(p)...)
+	}
+	return nil
+}
+
+// cameUp tells whether any communicator of the process came to be. Connections
+// that are given up after that are of the network.
+func (p *process) cameUp() bool {
+	return len(p.Edges) > 0 || slices.ContainsFunc(p.Comms, func(c *nccllog.Comm) bool { return c.Completed.Seen() || c.Sized.Seen() })
+}
+
+// recovered tells whether a communicator came to be that began after the line.
+func (p *process) recovered(line int64) bool {
+	return slices.ContainsFunc(p.Comms, func(c *nccllog.Comm) bool {
+		first := opened(c)
+		if first == 0 {
+			first = c.Completed.Line
+		}
+		return first > line && (c.Completed.Seen() || c.Sized.Seen())
+	})
+}
+
+// upTo is the process without the steps that came after the line: they were for
+// another communicator, or for another process with its host and id.
+func (p *process) upTo(line int64) *process {
+	part, facts := *p, *p.Process
+	facts.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s nccllog.Step) bool { return s.Line > line })
+	part.Process = &facts
+	return &part
 }
 
 func explainSocket(p *process, expect Expectation) []reason {

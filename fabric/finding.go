@@ -20,6 +20,7 @@ type finding struct {
 	quotes    []Quote
 	rule      string   // of this package, by which it was found
 	suspect   *process // whose reasons are those of the finding
+	why       []reason
 }
 
 // The rules.
@@ -35,6 +36,9 @@ const (
 
 // communicator judges one communicator.
 func (j *job) communicator(g *communicator) finding {
+	if g.blended() {
+		return j.unknown(EdgesMissing, fmt.Sprintf("two processes have the same rank of %s (%d ranks), and this NCCL prints no id: several runs cannot be told apart", g.id, g.ranks))
+	}
 	if f, ok := j.mismatch(g); ok {
 		return f
 	}
@@ -85,7 +89,7 @@ func (g *communicator) oneHost() bool {
 // users are the processes with an edge of the communicator over t.
 func (g *communicator) users(t Transport) []*process {
 	var procs []*process
-	for _, m := range g.members {
+	for _, m := range g.claims() {
 		if slices.Contains(m.transports(), t) {
 			procs = append(procs, m.proc)
 		}
@@ -151,7 +155,7 @@ func (m member) choice() Transport {
 // mixed names the ranks that use what fewest of them use.
 func (j *job) mixed(g *communicator) finding {
 	users := map[Transport][]*process{}
-	for _, m := range g.members {
+	for _, m := range g.claims() {
 		users[m.choice()] = append(users[m.choice()], m.proc)
 	}
 	silent := len(users[TransportNone])
@@ -169,8 +173,10 @@ func (j *job) mixed(g *communicator) finding {
 		parts = append(parts, fmt.Sprintf("%d have not said", silent))
 	}
 	f.summary = "ranks of one communicator use different networks: " + strings.Join(parts, ", ")
-	f.suspect = users[j.odd(kinds)][0]
-	if why := explain(f.suspect, j.Expectation); len(why) > 0 {
+	odd := j.odd(kinds)
+	f.suspect = users[odd][0]
+	if why := f.suspect.explain(odd, j.Expectation); len(why) > 0 {
+		f.why = why
 		for _, r := range why {
 			f.quotes = append(r.quotes(f.suspect), f.quotes...)
 		}
@@ -221,7 +227,7 @@ func (j *job) mismatch(g *communicator) (finding, bool) {
 
 // proven tells whether nothing is missing for a proof.
 func (g *communicator) proven() bool {
-	return len(g.members) == g.ranks && g.contradictions == 0 && g.gap() == ""
+	return len(g.members) == g.ranks && len(g.rivals) == 0 && g.gap() == ""
 }
 
 // wrong: edges of the processes are proven to use another network than expected.
@@ -229,7 +235,8 @@ func (j *job) wrong(guilty []*process, t Transport, of int) finding {
 	f := finding{outcome: Fail, transport: t, cause: OtherNetwork, rule: ruleWrong}
 	first := guilty[0]
 	because := f.cause.Info().Why
-	if why := explain(first, j.Expectation); len(why) > 0 {
+	if why := first.explain(t, j.Expectation); len(why) > 0 {
+		f.why = why
 		f.cause, f.remedy, because = why[0].cause, remedy(why), why[0].why()
 		for _, r := range why {
 			f.quotes = append(f.quotes, r.quotes(first)...)
@@ -260,23 +267,27 @@ func remedy(why []reason) string {
 
 // incomplete says what is missing for a proof.
 func (j *job) incomplete(g *communicator) (finding, bool) {
-	for _, m := range g.members {
-		if cause := m.proc.loss(); cause != "" {
-			return j.lossy(m.proc, cause), true
-		}
+	if f, ok := j.lossy(g); ok {
+		return f, true
 	}
 	if len(g.members) < g.ranks {
 		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d ranks are in the logs: %s of communicator %s missing",
 			len(g.members), g.ranks, g.missing(), g.id)), true
 	}
-	if g.contradictions > 0 {
-		return j.unknown(EdgesMissing, "communicators without an id cannot be told apart"), true
+	if len(g.rivals) > 0 {
+		return j.unknown(EdgesMissing, fmt.Sprintf("two processes have the same rank of communicator %s: %s and %s",
+			g.id, g.procs[g.rivals[0].Rank].label(), g.rivals[0].proc.label())), true
 	}
 	if gap := g.gap(); gap != "" {
 		if f, ok := j.troubled(g); ok {
 			return f, true
 		}
-		return j.unknown(EdgesMissing, fmt.Sprintf("not all edges of communicator %s (%d ranks) are in the logs: %s", g.id, g.ranks, gap)), true
+		for _, m := range g.members {
+			if f, ok := j.inParts(m.proc); ok {
+				return f, true
+			}
+		}
+		return j.gapFound(g, gap), true
 	}
 	for _, m := range g.members {
 		if slices.Contains(m.transports(), TransportUnknown) {
@@ -288,14 +299,57 @@ func (j *job) incomplete(g *communicator) (finding, bool) {
 	return finding{}, false
 }
 
-func (j *job) lossy(p *process, cause Cause) finding {
-	f := j.unknown(cause, fmt.Sprintf("%s: %s, so its evidence is incomplete", p.label(), cause.Info().Why))
-	for _, t := range []nccllog.Tally{p.log.Repeated, p.log.Cut, p.log.Unparsed} {
-		if t.Count > 0 {
-			f.quotes = append(f.quotes, quote(p.log, t.First))
-		}
+// gapFound says what is missing of the edges. A communicator without any looks
+// the same whether it was never used or all its lines are lost.
+func (j *job) gapFound(g *communicator, gap string) finding {
+	if g.any(func(*nccllog.Edge) bool { return true }) {
+		return j.unknown(EdgesMissing, fmt.Sprintf("not all edges of communicator %s (%d ranks) are in the logs: %s", g.id, g.ranks, gap))
+	}
+	f := j.unknown(EdgesMissing, fmt.Sprintf("communicator %s (%d ranks) was made and shows no edge: it was never used or its lines are lost, and the logs cannot tell which", g.id, g.ranks))
+	f.remedy = "keep the whole output of all ranks; if the program does not use that communicator, do not create it eagerly (PyTorch: device_id of init_process_group), or run one collective on it, such as a barrier"
+	for _, m := range g.members[:min(len(g.members), 2)] {
+		f.quotes = append(f.quotes, quote(m.proc.log, m.Started), quote(m.proc.log, m.Sized))
 	}
 	return f
+}
+
+// inParts tells that the log of a rank is in several files of which none has all.
+func (j *job) inParts(p *process) (finding, bool) {
+	for _, v := range p.views {
+		if v.Process == p.Process {
+			continue
+		}
+		if f, ok := j.moreEdges(p, v); ok {
+			return f, true
+		}
+	}
+	return finding{}, false
+}
+
+// lossy finds a file of a member's that has lost lines. It names the process
+// whose line shows that, where the line tells, otherwise the file.
+func (j *job) lossy(g *communicator) (finding, bool) {
+	for _, m := range g.members {
+		cause := m.proc.loss()
+		if cause == "" {
+			continue
+		}
+		log := m.proc.log
+		who := log.Source
+		for _, o := range g.members {
+			if t := log.Unparsed; cause == EdgesUnreadable && o.proc.log.Log == log.Log && t.PID == o.proc.PID && t.Host == o.proc.Host {
+				who = o.proc.label()
+			}
+		}
+		f := j.unknown(cause, fmt.Sprintf("%s: %s, so the evidence is incomplete", who, cause.Info().Why))
+		for _, t := range []nccllog.Tally{log.Repeated, log.Cut, log.Unparsed} {
+			if t.Count > 0 {
+				f.quotes = append(f.quotes, quote(log, t.First))
+			}
+		}
+		return f, true
+	}
+	return finding{}, false
 }
 
 // troubled tells what went wrong before all edges were up: errors of the

@@ -3,6 +3,7 @@ package fabric
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -234,10 +235,53 @@ func inOrder(all, subset []LogFile) []LogFile {
 	return subset
 }
 
+// oneJob joins groups that are no jobs by themselves: a job whose ranks never
+// made a communicator of all, as where HSDP's groups are made when first used,
+// falls apart. They are one job if the GPUs of all are as many as its ranks, and
+// no two groups share one.
+func oneJob(logs []LogFile, jobs []JobLogs, ranks int) []JobLogs {
+	if ranks == 0 || len(jobs) < 2 {
+		return jobs
+	}
+	var joined []LogFile
+	all, names, sum := map[gpu]bool{}, map[string]bool{}, 0
+	for _, job := range jobs {
+		own := gpusOf(job.Logs)
+		sum += len(own)
+		maps.Copy(all, own)
+		for _, log := range job.Logs {
+			names[log.Job] = true
+		}
+		joined = append(joined, job.Logs...)
+	}
+	delete(names, "")
+	if len(all) != ranks || sum != ranks || len(names) > 1 {
+		return jobs
+	}
+	joined = inOrder(logs, joined)
+	return []JobLogs{{jobName(joined), joined}}
+}
+
+func gpusOf(logs []LogFile) map[gpu]bool {
+	all := map[gpu]bool{}
+	for _, log := range logs {
+		for _, p := range log.Processes {
+			for _, c := range p.Comms {
+				if at := (gpu{address(p), c.BusID}); isShared(c) && at.known() {
+					all[at] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
 // JudgeAll groups the logs into jobs as [Jobs] does and judges each. What else
-// is known counts for each of them. Without logs there is one job without files.
+// is known counts for each of them; groups that make up a job of
+// [Evidence.Ranks] together only are one. Without logs there is one job without
+// files.
 func JudgeAll(ev Evidence) Report {
-	jobs := Jobs(ev.Logs)
+	jobs := oneJob(ev.Logs, Jobs(ev.Logs), ev.Ranks)
 	if len(jobs) == 0 {
 		jobs = []JobLogs{{Logs: ev.Logs}}
 	}

@@ -53,7 +53,8 @@ func TestJobs(t *testing.T) {
 		{"one", [][]fabric.LogFile{named("a-", a.texts()), silent}, map[string][]string{"a": append(of("a-"), "train.log")}},
 		{"two", [][]fabric.LogFile{named("a-", a.texts()), named("b-", b.texts()), silent}, map[string][]string{"a": of("a-"), "b": of("b-")}},
 		{
-			"two of one stem", [][]fabric.LogFile{named("w-", a.texts()), named("w-again-", b.texts())},
+			"two of one stem",
+			[][]fabric.LogFile{named("w-", a.texts()), named("w-again-", b.texts())},
 			map[string][]string{"w": of("w-"), "w-again": of("w-again-")},
 		},
 		{"two, one with a name", [][]fabric.LogFile{named("a-", a.texts()), labelled}, map[string][]string{"a": of("a-"), "night": of("b-")}},

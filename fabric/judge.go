@@ -86,6 +86,11 @@ func (j *job) decide() finding {
 	if f, ok := j.neverStarted(); ok {
 		all = append(all, f)
 	}
+	for _, f := range j.loose() {
+		if len(all) > 0 || f.outcome == Fail {
+			all = append(all, f)
+		}
+	}
 	switch {
 	case len(all) == 0 && j.alone():
 		return j.oneRank()
@@ -133,6 +138,9 @@ func (j *job) passed(all []finding) finding {
 	if j.ranks.Seen < j.ranks.Expected {
 		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d ranks are in the logs", j.ranks.Seen, j.ranks.Expected))
 	}
+	if seen := j.nodesSeen(); seen < j.Nodes {
+		return j.unknown(RanksMissing, fmt.Sprintf("%d of %d nodes are in the logs, as NCCL counts them", seen, j.Nodes))
+	}
 	if flat, ok := j.flat(f); ok {
 		return flat
 	}
@@ -164,28 +172,6 @@ func (j *job) failed(worst finding, all []finding) finding {
 		worst.transport = TransportMixed
 	}
 	return worst
-}
-
-// coverage counts ranks. Where the world size is not known, the largest
-// communicator stands for it.
-func (j *job) coverage() Coverage {
-	expected, seen, holders := j.Ranks, 0, 0
-	for _, g := range j.comms {
-		seen = max(seen, len(g.members))
-		if j.Ranks == 0 {
-			expected = max(expected, g.ranks)
-		}
-	}
-	for _, p := range j.procs {
-		if p.rank() >= 0 {
-			holders++
-		}
-	}
-	seen = max(seen, holders)
-	if expected > 0 {
-		seen = min(seen, expected)
-	}
-	return Coverage{Expected: expected, Seen: seen}
 }
 
 // strays judges edges that could not be given to one communicator. They can be
@@ -233,16 +219,19 @@ func (p *process) twoEnded(r *run, e *nccllog.Edge) bool {
 // neverStarted finds processes whose communicator could not be made.
 func (j *job) neverStarted() (finding, bool) {
 	for _, p := range j.procs {
-		r, ok := explainFailure(p)
-		if !ok {
-			continue
+		for _, v := range p.views {
+			part := &process{Process: v.Process, log: v.log}
+			why := explainFailure(part)
+			if len(why) == 0 {
+				continue
+			}
+			f := finding{outcome: Fail, transport: TransportNone, cause: why[0].cause, rule: ruleNoStart, suspect: part, why: why}
+			for _, r := range why {
+				f.quotes = append(f.quotes, r.quotes(part)...)
+			}
+			f.summary = fmt.Sprintf("NCCL did not start for %s: %s", p.label(), why[0].cause.Info().Why)
+			return f, true
 		}
-		f := finding{outcome: Fail, transport: TransportNone, cause: r.cause, quotes: r.quotes(p), rule: ruleNoStart, suspect: p}
-		for _, more := range explainPlugin(p) {
-			f.quotes = append(f.quotes, more.quotes(p)...)
-		}
-		f.summary = fmt.Sprintf("NCCL did not start for %s: %s", p.label(), r.cause.Info().Why)
-		return f, true
 	}
 	return finding{}, false
 }

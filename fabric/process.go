@@ -15,9 +15,10 @@ type process struct {
 	views []view // in all files
 	// place is equal for processes that NCCL takes to be on one host, and empty
 	// where not known.
-	place string
-	net   []*nccllog.Edge // the edges over a network
-	ends  map[end][]*run  // theirs, made when needed
+	place    string
+	net      []*nccllog.Edge // the edges over a network
+	runsOver *Transport      // libfabric's provider, made when needed
+	ends     map[end][]*run  // theirs, made when needed
 
 	groups map[*nccllog.Comm]*communicator // of all processes
 
@@ -75,6 +76,11 @@ func place(p *nccllog.Process) string {
 	if id, ok := p.Setting("NCCL_HOSTID"); ok {
 		return "id " + id.Value
 	}
+	return address(p)
+}
+
+// address is the host's name and address, empty where one of them is not known.
+func address(p *nccllog.Process) string {
 	if p.Host == "" || p.Bootstrap.Address == "" {
 		return ""
 	}
@@ -92,13 +98,15 @@ func (p *process) same(o *process) bool {
 		return p.log.Node == o.log.Node || p.log.Node == "" || o.log.Node == ""
 	}
 	for _, a := range p.Comms {
-		for _, b := range o.Comms {
-			if a.Ptr == b.Ptr && a.Rank == b.Rank && a.NRanks == b.NRanks && sameID(a.ID, b.ID) {
-				return true
-			}
+		if slices.ContainsFunc(o.Comms, func(b *nccllog.Comm) bool { return sameComm(a, b) }) {
+			return true
 		}
 	}
 	return false
+}
+
+func sameComm(a, b *nccllog.Comm) bool {
+	return a.Ptr == b.Ptr && a.Rank == b.Rank && a.NRanks == b.NRanks && sameID(a.ID, b.ID)
 }
 
 // sameID compares ids of which one may be lost: Ray's driver log folds the line
@@ -140,7 +148,7 @@ func (p *process) transport(net string) Transport {
 		return TransportSocket
 	case name == "ib", strings.HasPrefix(name, "ibext"):
 		return TransportIB
-	case name == "libfabric", name == "aws libfabric", name == "ofi":
+	case isLibfabric(name):
 		return p.provider()
 	default:
 		return Transport("net-" + name)
@@ -159,9 +167,85 @@ func isNetwork(net string) bool {
 	}
 }
 
-// provider needs a whole line, or the whole name of a provider that is known:
-// half of one must not count as another.
+// provider is what libfabric runs over in this process.
 func (p *process) provider() Transport {
+	if p.runsOver == nil {
+		t := TransportUnknown
+		if p.providerEachTime() {
+			t = p.providerNamed()
+		}
+		p.runsOver = &t
+	}
+	return *p.runsOver
+}
+
+// providerEachTime tells whether the provider is known for all that share the
+// process's host and id: after each start of NCCL that led to edges over
+// Libfabric, and for each rank of a communicator that cannot be here.
+func (p *process) providerEachTime() bool {
+	for i := range len(p.Starts) + 1 {
+		from, to := p.life(i - 1)
+		within := func(line int64) bool { return from <= line && line < to }
+		if slices.ContainsFunc(p.net, func(e *nccllog.Edge) bool { return isLibfabric(e.Net) && within(e.Line) }) &&
+			!slices.ContainsFunc(p.Providers, func(o nccllog.Provider) bool { return within(o.Line) }) {
+			return false
+		}
+	}
+	return p.crowd() <= max(1, len(p.Starts))
+}
+
+// life returns where the i-th start of NCCL begins and where the next one does;
+// -1 is what came before the first, as where the head of a log is lost.
+func (p *process) life(i int) (from, to int64) {
+	if i >= 0 {
+		from = p.Starts[i].Line
+	}
+	if i+1 < len(p.Starts) {
+		return from, p.Starts[i+1].Line
+	}
+	return from, p.Last + 1
+}
+
+// crowd is the number of ranks of one communicator that the process has, where
+// one machine cannot have so many or two have one GPU: several processes look
+// like one.
+func (p *process) crowd() int {
+	type comm struct {
+		id   string
+		size int
+	}
+	ranks, gpus, local := map[comm]map[int]bool{}, map[comm]map[uint64]bool{}, map[comm]int{}
+	for _, c := range p.Comms {
+		if c.Parent != 0 {
+			continue
+		}
+		id := comm{c.ID, c.NRanks}
+		if ranks[id] == nil {
+			ranks[id], gpus[id] = map[int]bool{}, map[uint64]bool{}
+		}
+		ranks[id][c.Rank], gpus[id][c.BusID] = true, true
+		local[id] = max(local[id], c.LocalRanks)
+	}
+	most := 0
+	for id, members := range ranks {
+		if n := len(members); n > max(1, local[id]) || n > len(gpus[id]) {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+func isLibfabric(net string) bool {
+	switch strings.ToLower(net) {
+	case "libfabric", "aws libfabric", "ofi":
+		return true
+	}
+	return false
+}
+
+// providerNamed needs a whole line, or the whole name of a provider that is
+// known: half of one must not count as another.
+func (p *process) providerNamed() Transport {
 	if len(p.Providers) == 0 {
 		return TransportUnknown
 	}
@@ -246,14 +330,14 @@ func (p *process) rank() int {
 
 // label names the process for people.
 func (p *process) label() string {
-	name := p.log.Node
-	if name == "" {
-		name = p.Host
+	where := "on " + p.machine()
+	if p.machine() == "" { // no host that could be read
+		where = "in " + p.log.Source
 	}
 	if r := p.rank(); r >= 0 {
-		return fmt.Sprintf("rank %d on %s", r, name)
+		return fmt.Sprintf("rank %d %s", r, where)
 	}
-	return fmt.Sprintf("process %d on %s", p.PID, name)
+	return fmt.Sprintf("process %d %s", p.PID, where)
 }
 
 // row is the process's part of a verdict.

@@ -33,7 +33,7 @@ func (j *job) reasoning(f finding, attempts int) []Step {
 	j.commSteps(&s)
 	j.ownerSteps(&s)
 	if f.suspect != nil {
-		for _, r := range explain(f.suspect, j.Expectation) {
+		for _, r := range f.why {
 			r.step(&s, f.suspect)
 		}
 	}

@@ -46,9 +46,26 @@ func restarts() map[string]map[string][]byte {
 	broken := anew
 	broken.groups = append([]group(nil), anew.groups...)
 	broken.groups[0].does = nil // only the second was ever used
+	ended := attempt(1, socketNet())
+	ended.groups[0].destroy = true
+	one := appended(bad.texts(), good.texts()) // rank 3 was not killed, or its second life is elsewhere
+	one["rank003.log"] = appended(ended.texts(), good.texts())["rank003.log"]
+	apart := appended(bad.texts(), good.texts())
+	apart["rank003.log"], apart["rank003.again.log"] = bad.texts()["rank003.log"], good.texts()["rank003.log"]
+	aborted := broken.texts()
+	for name, text := range aborted {
+		aborted[name] = bytes.ReplaceAll(text, []byte("Destroy COMPLETE"), []byte("Abort COMPLETE"))
+	}
 	return map[string]map[string][]byte{
 		"after an error":          appended(fails(bad.texts(), bad), good.texts()),
-		"without an end":          appended(bad.texts(), good.texts()),
+		"killed":                  appended(bad.texts(), good.texts()),
+		"killed, one console":     {"console.log": append(merge(bad.texts())["console.log"], merge(good.texts())["console.log"]...)},
+		"killed, but one rank":    one,
+		"killed, one file of two": apart,
+		"ended":                   appended(ended.texts(), good.texts()),
+		"ended, one console":      {"console.log": append(merge(ended.texts())["console.log"], merge(good.texts())["console.log"]...)},
+		"ended, with noise":       appended(fails(ended.texts(), ended), good.texts()),
+		"in the process, aborted": aborted,
 		"the other way":           appended(fails(good.texts(), good), attempt(3, socketNet()).texts()),
 		"in the process":          anew.texts(),
 		"in the process, unused":  broken.texts(),
@@ -63,10 +80,17 @@ func TestRestarts(t *testing.T) {
 	}{
 		"after an error":          {want{"PASS", "efa", ""}, []want{{"FAIL", "socket", "plugin-not-found"}}},
 		"console, after an error": {want{"PASS", "efa", ""}, []want{{"FAIL", "socket", "plugin-not-found"}}},
-		"without an end":          {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"killed":                  {want{"PASS", "efa", ""}, []want{{"FAIL", "socket", "plugin-not-found"}}},
+		"killed, one console":     {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"killed, but one rank":    {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"killed, one file of two": {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"ended":                   {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"ended, one console":      {want{"FAIL", "mixed", "plugin-not-found"}, nil},
+		"ended, with noise":       {want{"FAIL", "mixed", "plugin-not-found"}, nil},
 		"the other way":           {want{"FAIL", "socket", "plugin-not-found"}, []want{{"PASS", "efa", ""}}},
-		"in the process":          {want{"PASS", "efa", ""}, []want{{"PASS", "efa", ""}}},
-		"in the process, unused":  {want{"PASS", "efa", ""}, []want{{"UNKNOWN", "unknown", "edges-missing"}}},
+		"in the process":          {want{"PASS", "efa", ""}, nil},
+		"in the process, unused":  {want{"UNKNOWN", "unknown", "edges-missing"}, nil},
+		"in the process, aborted": {want{"PASS", "efa", ""}, []want{{"UNKNOWN", "unknown", "edges-missing"}}},
 	} {
 		v := judge(restarts()[name], fabric.EFA)
 		var attempts []want

@@ -81,7 +81,11 @@ func (s sim) texts() map[string][]byte {
 	all := map[string][]byte{}
 	s.draw()
 	for rank := range s.ranks() {
-		all[fmt.Sprintf("rank%03d.log", rank)] = s.log(rank)
+		name := fmt.Sprintf("rank%03d.log", rank)
+		if s.threads { // they share their process's output
+			name = fmt.Sprintf("rank%03d.log", s.node(rank)*s.perNode)
+		}
+		all[name] = append(all[name], s.log(rank)...)
 	}
 	return all
 }
@@ -130,7 +134,11 @@ func (p *printer) old() bool { return strings.HasPrefix(p.version, "2.7.") }
 // inInit: connections are made during the initialisation.
 func (p *printer) inInit() bool { return p.old() || strings.HasPrefix(p.version, "2.18.") }
 
+// start prints what NCCL says once a process.
 func (p *printer) start() {
+	if p.threads && p.rank%p.perNode > 0 {
+		return // the process has said it
+	}
 	p.say("Bootstrap: Using eth0:10.0.0.%d<0>", 1+p.node(p.rank))
 	switch {
 	case !p.inInit():

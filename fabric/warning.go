@@ -13,7 +13,7 @@ import (
 func (j *job) warnings(f finding) []Warning {
 	var all []Warning
 	for _, w := range [...]func(finding) (Warning, bool){
-		j.troubleWarning, j.nodesWarning, j.railsWarning, j.unevenWarning, j.idleWarning, j.gdrWarning, j.countersWarning,
+		j.troubleWarning, j.nodesWarning, j.moreWarning, j.railsWarning, j.unevenWarning, j.idleWarning, j.gdrWarning, j.countersWarning,
 	} {
 		if w, ok := w(f); ok {
 			w.Evidence = tidy(w.Evidence)
@@ -48,6 +48,20 @@ func (j *job) nodesWarning(f finding) (Warning, bool) {
 		return Warning{}, false
 	}
 	return Warning{SingleNode, fmt.Sprintf("the job had %d nodes, but NCCL saw one: processes of one machine count as one node", j.Nodes), nil}, true
+}
+
+// moreWarning: the logs show more than the job is said to have.
+func (j *job) moreWarning(f finding) (Warning, bool) {
+	var parts []string
+	for _, known := range [...]struct {
+		said, seen int
+		what       string
+	}{{j.Ranks, j.ranksShown(), "rank"}, {j.Nodes, j.nodesSeen(), "node"}} {
+		if known.said > 0 && known.seen > known.said && f.cause != SingleNode {
+			parts = append(parts, fmt.Sprintf("the job is said to have %s, and the logs show %d", count(known.said, known.what), known.seen))
+		}
+	}
+	return Warning{Text: strings.Join(parts, "; ")}, len(parts) > 0
 }
 
 // node is what the processes of one machine say of its network cards.
