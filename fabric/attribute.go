@@ -144,16 +144,22 @@ func alive(c *nccllog.Comm, line int64) bool {
 	return opened(c) <= line
 }
 
-// opened is the first line of a communicator that was seen.
+// opened is the first line of a communicator that was seen, 0 where the line
+// comes when all is connected, as with NCCL before 2.18.
 func opened(c *nccllog.Comm) int64 {
+	if !c.Started.Seen() && !c.Sized.Seen() {
+		return 0
+	}
+	return shown(c)
+}
+
+// shown is the first line of a communicator's initialisation that was seen.
+func shown(c *nccllog.Comm) int64 {
 	first := int64(0)
 	for _, f := range [...]nccllog.Fact{c.Started, c.Sized, c.Completed} {
 		if f.Seen() && (first == 0 || f.Line < first) {
 			first = f.Line
 		}
-	}
-	if !c.Started.Seen() && !c.Sized.Seen() {
-		return 0 // NCCL before 2.18 names it when all is connected
 	}
 	return first
 }

@@ -200,6 +200,42 @@ func (g *communicator) networks() transports {
 	return seen
 }
 
+// headLost finds a member that had a communicator with another before, uses
+// Libfabric, and shows no start of NCCL in between while the other does: what
+// looks like one process are two, and the second's head is lost.
+func (g *communicator) headLost() (member, bool) {
+	for _, o := range g.members {
+		if len(o.proc.Starts) < 2 {
+			continue
+		}
+		for _, before := range o.proc.Comms {
+			if !isShared(before) || !o.proc.startsBetween(before, o.Comm) {
+				continue
+			}
+			for _, m := range g.members {
+				if o.proc.groups[before].has(m) && slices.ContainsFunc(m.edges, func(e *nccllog.Edge) bool { return isLibfabric(e.Net) }) {
+					return m, true
+				}
+			}
+		}
+	}
+	return member{}, false
+}
+
+// has tells whether the member's process was in the communicator, and NCCL did
+// not begin anew in it since.
+func (g *communicator) has(m member) bool {
+	return g != nil && slices.ContainsFunc(g.members, func(o member) bool {
+		return o.proc == m.proc && shown(o.Comm) < shown(m.Comm) && !m.proc.startsBetween(o.Comm, m.Comm)
+	})
+}
+
+// startsBetween tells whether NCCL began after the one communicator and before
+// the other.
+func (p *process) startsBetween(a, b *nccllog.Comm) bool {
+	return slices.ContainsFunc(p.Starts, func(f nccllog.Fact) bool { return shown(a) < f.Line && f.Line < shown(b) })
+}
+
 // missing names the ranks that no log shows, the first few of many.
 func (g *communicator) missing() string {
 	var names []string
@@ -251,7 +287,7 @@ func (g *communicator) links() map[link]uint8 {
 // there. An edge over a network has two ends that both print it.
 func (g *communicator) gap() string {
 	if !g.any(func(*nccllog.Edge) bool { return true }) {
-		return "no edge of it was seen, so it was not used yet, or the lines are lost"
+		return "no edge of it was seen"
 	}
 	links := g.links()
 	switch {

@@ -59,17 +59,39 @@
 // others the transport is mnnvl, which [Any] and [RDMA] accept; an expectation
 // of one network is then UNKNOWN with the cause mnnvl-only.
 //
+// # Processes
+//
+// A process that prints lines of NCCL and shows no communicator, a choice of
+// network after which no communicator is named, a start of NCCL that leads to
+// none, and a file with NCCL's version alone (since 2.22) leave a job without
+// PASS. What several files say of a process counts all: edges that one has and
+// the fullest lacks can make a FAIL, never a PASS.
+//
+// Where several processes look like one, as containers of one name and those that
+// are started anew do, libfabric's provider must be named after each start of
+// NCCL, and for each rank that one machine cannot have.
+//
+// Ranks are counted by communicators and GPUs, not by processes, and nodes as
+// NCCL counts them.
+//
 // # Attempts
 //
 // The last attempt of a job that was restarted counts, and the earlier ones are
 // in [Verdict.Attempts]. Groups of processes are taken for attempts on proof
-// only: in one file the later began, on a host of the earlier, after that had
-// shown its end (a communicator destroyed, a network error, a timeout); or
-// [Evidence.Ranks] is known, each group has so many, and whoever launched them
-// numbers them ([LogFile.Attempt]). Within a process a
-// communicator of the world's size replaces one that was destroyed or broke
-// before. The later attempt must have as many ranks as the earlier. Without such
-// proof all are one attempt, and the worst counts.
+// only:
+//
+//   - in one file the later began, on a host of the earlier, after that had shown
+//     that it failed (a communicator aborted, a network error, a timeout); or
+//   - both have all ranks, and in every rank's own file the later process begins
+//     after the last line of the earlier, which did not destroy its communicators:
+//     it was killed; or
+//   - [Evidence.Ranks] is known, each group has so many, and whoever launched them
+//     numbers them ([LogFile.Attempt]).
+//
+// Within a process a communicator of the world's size replaces one that broke
+// before. One that was destroyed in order did its work, and what follows is
+// another job. The later attempt must have as many ranks as the earlier. Without
+// such proof all are one attempt, and the worst counts.
 //
 // # Counters and facts
 //
@@ -82,11 +104,14 @@
 // # What missing lines can and cannot do
 //
 // Taking lines away from the evidence of a job never makes a PASS, as long as
-// each communicator, each process's network and each sign of loss still has a
-// line that speaks of it. A communicator of which every line is gone is as if it
-// had never been, and so is a pair's connection of which both ends are gone in a
-// communicator of point-to-point calls, and a warning that lines were folded
-// once that warning itself is gone; callers that know better say so in
+// each process, each start of NCCL in it, each communicator, each process's
+// network and each sign of loss still has a line that speaks of it. A
+// communicator of which every line is gone is as if it had never been, and so is
+// a pair's connection of which both ends are gone in a communicator of
+// point-to-point calls, and a warning that lines were folded once that warning
+// itself is gone. A life that was destroyed in order looks killed without the
+// lines that say so, and NCCL before 2.16 names no run, so that ranks of two runs
+// that say the same look like one. Callers that know better say so in
 // [Evidence.Ranks] and [LogFile.Truncated]. Taking lines away from a PASS leaves
 // PASS or UNKNOWN; where it takes a whole attempt away, the verdict is that on
 // the attempt before.

@@ -111,11 +111,7 @@ func (p *process) cameUp() bool {
 // recovered tells whether a communicator came to be that began after the line.
 func (p *process) recovered(line int64) bool {
 	return slices.ContainsFunc(p.Comms, func(c *nccllog.Comm) bool {
-		first := opened(c)
-		if first == 0 {
-			first = c.Completed.Line
-		}
-		return first > line && (c.Completed.Seen() || c.Sized.Seen())
+		return shown(c) > line && (c.Completed.Seen() || c.Sized.Seen())
 	})
 }
 

@@ -296,6 +296,9 @@ func (j *job) incomplete(g *communicator) (finding, bool) {
 			return f, true
 		}
 	}
+	if m, ok := g.headLost(); ok {
+		return j.unknown(ProviderMissing, fmt.Sprintf("%s uses Libfabric, and what it said as NCCL began is lost: others of communicator %s began anew for it", m.proc.label(), g.id)), true
+	}
 	return finding{}, false
 }
 

@@ -220,7 +220,7 @@ func (p *process) twoEnded(r *run, e *nccllog.Edge) bool {
 func (j *job) neverStarted() (finding, bool) {
 	for _, p := range j.procs {
 		for _, v := range p.views {
-			part := &process{Process: v.Process, log: v.log}
+			part := &process{Process: v.Process, log: v.log, name: p.label()}
 			why := explainFailure(part)
 			if len(why) == 0 {
 				continue

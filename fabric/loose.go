@@ -152,9 +152,9 @@ func (j *job) moreEdges(p *process, v view) (finding, bool) {
 	}
 	known := map[way]bool{}
 	for _, e := range p.net {
-		known[way{endOf(e), e.Net}] = true
+		known[way{endOf(e), e.Net}] = len(v.Comms) > 0 || !j.isOwn(v)
 	}
-	part := &process{Process: v.Process, log: v.log}
+	part := &process{Process: v.Process, log: v.log, name: p.label()}
 	part.net = slices.DeleteFunc(slices.Clone(v.Edges), func(e *nccllog.Edge) bool { return !isNet(e) || known[way{endOf(e), e.Net}] })
 	for _, e := range part.net {
 		t := part.transport(e.Net)
@@ -200,7 +200,7 @@ func (j *job) moreWords(p *process, v view) (finding, bool) {
 			return j.scattered(p, v), true
 		}
 	}
-	if len(v.Comms) == 0 && len(p.Comms) > 0 && len(v.Starts) > 0 && v.alone() {
+	if len(v.Comms) == 0 && len(p.Comms) > 0 && len(v.Starts) > 0 && j.isOwn(v) {
 		f := j.unknown(RanksMissing, fmt.Sprintf("%s holds another start of %s, and no communicator%s", v.log.Source, p.label(), j.said(v.Networks)))
 		f.quotes = p.beginning(v)
 		return f, true
@@ -208,8 +208,12 @@ func (j *job) moreWords(p *process, v view) (finding, bool) {
 	return finding{}, false
 }
 
-// alone tells whether the file is the process's own. One that copies the output
-// of others, as Ray's driver log does, names their machines, or has several.
-func (v view) alone() bool {
-	return v.RayIP == "" && len(v.log.Processes) == 1 && v.log.Repeated.Count == 0
+// isOwn tells whether the file is what processes wrote themselves. One that copies
+// the output of others, as Ray's driver log does, names their machines, folds
+// their lines, or shows several and none of them best.
+func (j *job) isOwn(v view) bool {
+	if v.RayIP != "" || v.log.Repeated.Count > 0 {
+		return false
+	}
+	return len(v.log.Processes) == 1 || slices.ContainsFunc(j.procs, func(p *process) bool { return p.log.Log == v.log.Log && len(p.Comms) > 0 })
 }

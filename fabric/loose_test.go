@@ -114,7 +114,8 @@ func TestLoose(t *testing.T) {
 		{"a version alone", version, want{"UNKNOWN", "unknown", "nccl-debug-too-low"}, "rank001.log holds NCCL's version and nothing else"},
 		{"a version alone, before 2.22", old, want{"PASS", "efa", ""}, ""},
 		{"Ray's copy", driver, want{"PASS", "efa", ""}, ""},
-		{"edges in another file", with(good.texts(), map[string][]byte{"rank001.log": edgesOf(later(0, socketNet())["rank001.log"])}, ".2"), want{"FAIL", "mixed", "unexplained-fallback"}, "1 of 4 ranks"},
+		{"edges in another file", with(good.texts(), map[string][]byte{"rank001.log": edgesOf(later(0, socketNet())["rank001.log"])}, ".2"), want{"FAIL", "mixed", "unexplained-fallback"}, "1 of 4 ranks (rank 1 on node0)"},
+		{"another life's edges, in a file of other processes", namesakes(), want{"UNKNOWN", "unknown", "edges-missing"}, "is in several files"},
 		{"a log in two files", halves(good.texts()), want{"UNKNOWN", "unknown", "edges-missing"}, "the log of rank 0 on node0 is in several files (rank000.log, rank000.log.2)"},
 		{"no network, same process", with(good.texts(), failures(good, "Failed to initialize any NET plugin"), ""), want{"FAIL", "none", "requested-net-unavailable"}, "NCCL did not start for rank 0"},
 		{"no interface, same process", with(good.texts(), failures(good, "Bootstrap : no socket interface found"), ""), want{"FAIL", "none", "bootstrap-failed"}, "NCCL did not start for rank 0"},
@@ -130,6 +131,16 @@ func TestLoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// namesakes are pairs, of which two ranks have one host and process id; in the
+// file of a third rank, edges of that name follow which are another life's.
+func namesakes() map[string][]byte {
+	texts := pairs(nil).texts()
+	more := alike(pairs(nil).texts())
+	tail := edgesOf(more["rank000.log"])
+	texts["rank000.log"], texts["rank001.log"] = more["rank000.log"], append(texts["rank001.log"], tail...)
+	return texts
 }
 
 func firstLine(text []byte) []byte { return text[:bytes.IndexByte(text, '\n')+1] }
@@ -195,6 +206,9 @@ func TestOneProviderForEach(t *testing.T) {
 	anew.groups[0].id = "0xbeef"
 	known, unknown := anew, anew
 	unknown.net = all(silentEFA())
+	oneHeadless := known.texts()
+	start := bytes.Index(oneHeadless["rank001.log"], []byte("Using network"))
+	oneHeadless["rank001.log"] = append([]byte("node0:101:101 [1] NCCL INFO "), oneHeadless["rank001.log"][start:]...)
 	headless := alike(good.texts())
 	at := bytes.Index(headless["rank003.log"], []byte("Using network"))
 	headless["rank003.log"] = append([]byte("localhost:1:1 [0] NCCL INFO "), headless["rank003.log"][at:]...)
@@ -215,6 +229,7 @@ func TestOneProviderForEach(t *testing.T) {
 		{"two nodes of one name, a head lost", concat(trainer), want{"UNKNOWN", "unknown", "provider-missing"}},
 		{"lives", appended(good.texts(), known.texts()), want{"PASS", "efa", ""}},
 		{"lives, the second silent", appended(good.texts(), unknown.texts()), want{"UNKNOWN", "unknown", "provider-missing"}},
+		{"lives, the second silent in one rank, its head lost", appended(good.texts(), oneHeadless), want{"UNKNOWN", "unknown", "provider-missing"}},
 		{"lives, the first silent", appended(unknown.texts(), good.texts()), want{"UNKNOWN", "unknown", "provider-missing"}},
 	} {
 		if v := judge(tt.texts, fabric.RDMA); wanted(v) != tt.want {

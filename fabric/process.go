@@ -13,6 +13,7 @@ type process struct {
 	*nccllog.Process
 	log   LogFile
 	views []view // in all files
+	name  string // where it is not its own view that tells
 	// place is equal for processes that NCCL takes to be on one host, and empty
 	// where not known.
 	place    string
@@ -92,6 +93,9 @@ func address(p *nccllog.Process) string {
 // the same decides.
 func (p *process) same(o *process) bool {
 	if p.log.Log == o.log.Log {
+		return false
+	}
+	if a, b := p.Bootstrap.Address, o.Bootstrap.Address; a != "" && b != "" && a != b {
 		return false
 	}
 	if len(p.Comms) == 0 || len(o.Comms) == 0 {
@@ -330,6 +334,9 @@ func (p *process) rank() int {
 
 // label names the process for people.
 func (p *process) label() string {
+	if p.name != "" {
+		return p.name
+	}
 	where := "on " + p.machine()
 	if p.machine() == "" { // no host that could be read
 		where = "in " + p.log.Source
