@@ -222,7 +222,7 @@ func stem(logs []LogFile) string {
 	if strings.HasSuffix(name, "/") {
 		return ""
 	}
-	return name
+	return strings.ToValidUTF8(name, "") // letters may differ in their last byte
 }
 
 // inOrder returns the files of the subset in the order of all.
@@ -294,8 +294,15 @@ func JudgeAll(ev Evidence) Report {
 		}
 		r.Jobs = append(r.Jobs, job)
 	}
+	r.Settle()
+	return r
+}
+
+// Settle makes the report's own fields those of the worst of its jobs, of which
+// there must be one at least: FAIL, then UNKNOWN, then PASS, the first of
+// equals. It is for those who change the jobs.
+func (r *Report) Settle() {
 	r.Verdict = slices.MaxFunc(r.Jobs, func(a, b Job) int {
 		return cmp.Compare(a.Verdict.Verdict.severity(), b.Verdict.Verdict.severity())
 	}).Verdict
-	return r
 }

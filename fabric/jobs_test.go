@@ -145,3 +145,14 @@ func TestJobsOfOneName(t *testing.T) {
 		t.Errorf("names %q, want %q", names, want)
 	}
 }
+
+// TestJobNamesAreText: names may differ in the last byte of a letter.
+func TestJobNamesAreText(t *testing.T) {
+	logs := named("", attempt(1, efaNet(4)).texts())
+	for i, log := range logs {
+		log.Source = "nœud" + []string{"é", "è", "ê", "ë"}[i]
+	}
+	if got := fabric.Jobs(logs)[0].Name; got != "nœud" {
+		t.Errorf("name %q, want %q", got, "nœud")
+	}
+}

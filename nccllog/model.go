@@ -402,16 +402,6 @@ func (p *Process) CommOf(e *Edge) *Comm {
 
 func (c *Comm) endedBefore(e *Edge) bool { return c.Done.Seen() && c.Done.Line < e.Line }
 
-// IsConnected tells whether c's rings or trees are known to be complete.
-func (p *Process) IsConnected(c *Comm) bool {
-	for _, done := range p.Connected {
-		if done.Comm == c.Ptr || done.Comm == 0 && len(p.Comms) == 1 {
-			return true
-		}
-	}
-	return false
-}
-
 // Step returns the first step of that kind, for any network where name is empty.
 func (p *Process) Step(kind StepKind, name string) (Step, bool) {
 	for _, s := range p.Steps {

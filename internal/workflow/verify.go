@@ -70,7 +70,7 @@ func (req VerifyRequest) evidence(jobs []string, world map[string]int, known kno
 		return ev
 	}
 	ev.Ranks = cmp.Or(ev.Ranks, world[jobs[0]])
-	if run := known[jobs[0]]; run != nil && run.Info.Cluster.Nodes > 0 {
+	if run := known[jobs[0]]; run != nil && run.Info.Cluster.Nodes > 0 { // it came to have a cluster
 		ev.GPUs = run.Info.Cluster.GPUs
 	}
 	return ev
@@ -248,7 +248,7 @@ func doubt(report *fabric.Report, unread, other []error) {
 		}
 	}
 	if len(warnings) > 0 {
-		report.Verdict = worst(report.Jobs)
+		report.Settle()
 	}
 }
 
@@ -259,14 +259,6 @@ func unproven(v *fabric.Verdict, unread []error) {
 	v.Reasoning = append(v.Reasoning, fabric.Step{
 		Kind: fabric.Concluded, Text: "what could not be read may say otherwise: no PASS without it", Evidence: []fabric.Quote{},
 	})
-}
-
-// worst is the verdict of the worst job, the first of equals.
-func worst(jobs []fabric.Job) fabric.Verdict {
-	rank := []fabric.Outcome{fabric.Pass, fabric.Unknown, fabric.Fail}
-	return slices.MaxFunc(jobs, func(a, b fabric.Job) int {
-		return cmp.Compare(slices.Index(rank, a.Verdict.Verdict), slices.Index(rank, b.Verdict.Verdict))
-	}).Verdict
 }
 
 // relocate names the files into which logs were rotated, where evidence names
@@ -303,7 +295,7 @@ func relocate(report *fabric.Report, logs []logfiles.Read) {
 		job.Files = files
 		placeVerdict(&job.Verdict, place)
 	}
-	report.Verdict = worst(report.Jobs)
+	report.Settle()
 }
 
 func placeVerdict(v *fabric.Verdict, place func([]fabric.Quote) []fabric.Quote) {
