@@ -67,12 +67,13 @@ type RuntimeEnv struct {
 
 // Submit starts a job. It may be called again with the same submission after
 // an error that leaves open whether Ray got the first: a job that is there
-// already under the same ID, with the same entrypoint, counts as submitted.
+// already under the same ID, with the same entrypoint, counts as submitted. So
+// the ID must be one that nobody else makes.
 func (c *Client) Submit(ctx context.Context, s Submission) error {
 	err := c.retry(ctx, func(ctx context.Context) error {
 		err := c.call(ctx, http.MethodPost, "/api/jobs/", nil, s, nil)
-		if err == nil || !temporary(err) {
-			return err
+		if err == nil {
+			return nil
 		}
 		if job, lookErr := c.job(ctx, s.ID); lookErr == nil && job.Entrypoint == s.Entrypoint {
 			return nil

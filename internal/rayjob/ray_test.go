@@ -273,6 +273,16 @@ func TestRaySubmissionIDTaken(t *testing.T) {
 	}
 }
 
+// TestRaySubmitTwice: where the answer to the first was lost, the second finds
+// the job there.
+func TestRaySubmitTwice(t *testing.T) {
+	c := newRay(t)
+	id := submit(t, c, "true", RuntimeEnv{})
+	if err := c.Submit(deadline(t), Submission{Entrypoint: "true", ID: id}); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
 func TestRayUploadTwice(t *testing.T) {
 	c := newRay(t)
 	name, file := newZip(t, fmt.Sprintf("# %d\n", time.Now().UnixNano()))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,6 +140,10 @@ func executable(path string) error {
 	}
 	return nil
 }
+
+// submissionID names the job of a run to Ray. Runs are told apart within a
+// folder only, and a cluster may serve many.
+func submissionID(run string) string { return fmt.Sprintf("trainyard-%s-%08x", run, rand.Uint32()) }
 
 // submission is the job as Ray takes it.
 func submission(cfg *config.Config, run *runs.Run, args []string, packageURI string, lookup func(string) (string, bool)) rayjob.Submission {

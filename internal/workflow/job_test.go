@@ -163,3 +163,11 @@ func TestAddPackages(t *testing.T) {
 		}
 	}
 }
+
+// TestSubmissionID: two folders may come to the same run id.
+func TestSubmissionID(t *testing.T) {
+	first, second := submissionID("20261130-abcd"), submissionID("20261130-abcd")
+	if first == second || !strings.HasPrefix(first, "trainyard-20261130-abcd-") {
+		t.Errorf("submission ids %q and %q", first, second)
+	}
+}

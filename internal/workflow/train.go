@@ -309,7 +309,7 @@ func (t *training) submit(ctx context.Context) error {
 		return err
 	}
 	info := &t.run.Info
-	info.SubmissionID = "trainyard-" + info.ID
+	info.SubmissionID = submissionID(info.ID)
 	info.Entrypoint = shellJoin(args)
 	// Written down first: a run that is killed now can be found and stopped.
 	info.State, info.Submitted = runs.Running, now()
