@@ -12,9 +12,12 @@ import (
 //	ncclCommInitRank comm 0x1 rank 0 nranks 2 ... commId 0x2 - Init START
 //	comm 0x1 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0
 type commLine struct {
-	Comm
-	hasRank bool
-	event   []byte
+	ptr, parent, id, busID uint64
+	rank, nRanks           int
+	nNodes, localRanks     int
+	child, color           int
+	hasID, hasRank, mnnvl  bool
+	event                  []byte
 }
 
 // comm takes lines about a communicator. All forms since NCCL 2.5 are read
@@ -33,11 +36,11 @@ func (ps *process) comm(r record) bool {
 		return false
 	}
 	l := parseComm(s.b)
-	if l.Ptr == 0 || !l.hasRank || l.NRanks == 0 {
+	if l.ptr == 0 || !l.hasRank || l.nRanks == 0 {
 		return true
 	}
-	if c := ps.findComm(l); c != nil {
-		ps.update(c, r, l)
+	if c := ps.findComm(&l); c != nil {
+		ps.update(c, r, &l)
 	}
 	return true
 }
@@ -71,33 +74,30 @@ func lastDash(b []byte) int {
 func (l *commLine) set(key []byte, s *scanner) {
 	switch string(key) {
 	case "comm":
-		l.Ptr, _ = s.hex()
+		l.ptr, _ = s.hex()
 	case "parent":
-		l.Parent, _ = s.hex()
+		l.parent, _ = s.hex()
 	case "commId":
-		if id, ok := s.hex(); ok {
-			text := make([]byte, 0, len("0x0123456789abcdef"))
-			l.ID = string(strconv.AppendUint(append(text, "0x"...), id, 16))
-		}
+		l.id, l.hasID = s.hex()
 	case "rank":
-		l.Rank, l.hasRank = s.number()
+		l.rank, l.hasRank = s.number()
 	case "nranks", "nRanks":
-		l.NRanks, _ = s.number()
+		l.nRanks, _ = s.number()
 	case "nNodes":
-		l.NNodes, _ = s.number()
+		l.nNodes, _ = s.number()
 	case "localRanks":
-		l.LocalRanks, _ = s.number()
+		l.localRanks, _ = s.number()
 	case "color":
-		l.Color = s.signed()
+		l.color = s.signed()
 	case "key":
 		s.signed()
 	case "splitCount", "childCount":
-		l.Child, _ = s.number()
+		l.child, _ = s.number()
 	case "busId":
-		l.BusID, _ = s.hex()
+		l.busID, _ = s.hex()
 	case "MNNVL":
 		n, _ := s.number()
-		l.MNNVL = n > 0
+		l.mnnvl = n > 0
 	case "bytes": // RCCL: "used 18944 bytes"
 	default:
 		s.word()
@@ -105,10 +105,10 @@ func (l *commLine) set(key []byte, s *scanner) {
 }
 
 // findComm returns the living communicator of the line, or a new one.
-func (ps *process) findComm(l commLine) *Comm {
+func (ps *process) findComm(l *commLine) *Comm {
 	for i := len(ps.Comms) - 1; i >= 0; i-- {
 		c := ps.Comms[i]
-		if c.Ptr != l.Ptr {
+		if c.Ptr != l.ptr {
 			continue
 		}
 		if c.gone(l) {
@@ -120,29 +120,50 @@ func (ps *process) findComm(l commLine) *Comm {
 		ps.log.Dropped++
 		return nil
 	}
-	c := l.Comm
-	if parent := ps.living(l.Parent); parent != nil {
+	c := l.comm()
+	if parent := ps.living(l.parent); parent != nil {
 		c.Network = parent.Network
 	}
-	ps.Comms = append(ps.Comms, &c)
-	return &c
+	ps.Comms = append(ps.Comms, c)
+	return c
+}
+
+func (l *commLine) comm() *Comm {
+	return &Comm{
+		Ptr: l.ptr, ID: string(l.appendID(nil)), Rank: l.rank, NRanks: l.nRanks,
+		NNodes: l.nNodes, LocalRanks: l.localRanks, MNNVL: l.mnnvl,
+		Parent: l.parent, Child: l.child, Color: l.color, BusID: l.busID,
+	}
+}
+
+// appendID appends the id as NCCL prints it, nothing where it is missing.
+func (l *commLine) appendID(text []byte) []byte {
+	if !l.hasID {
+		return text
+	}
+	return strconv.AppendUint(append(text, "0x"...), l.id, 16)
 }
 
 // gone tells that the line is about another communicator at the same place in
 // memory. NCCL 2.30 does not say by default that one was destroyed.
-func (c *Comm) gone(l commLine) bool {
+func (c *Comm) gone(l *commLine) bool {
 	again := string(l.event) == "Init START" && c.Completed.Seen()
-	return c.Done.Seen() || c.NRanks != l.NRanks || c.Rank != l.Rank ||
-		c.ID != "" && l.ID != "" && c.ID != l.ID || again && c.ID == ""
+	return c.Done.Seen() || c.NRanks != l.nRanks || c.Rank != l.rank ||
+		c.ID != "" && l.hasID && !c.hasID(l) || again && c.ID == ""
+}
+
+func (c *Comm) hasID(l *commLine) bool {
+	var text [len("0x0123456789abcdef")]byte
+	return c.ID == string(l.appendID(text[:0]))
 }
 
 // update takes what happened. Ends are not about the communicator that the
 // thread is busy with.
-func (ps *process) update(c *Comm, r record, l commLine) {
+func (ps *process) update(c *Comm, r record, l *commLine) {
 	if c.ID == "" {
-		c.ID = l.ID
+		c.ID = string(l.appendID(nil))
 	}
-	c.BusID = cmp.Or(c.BusID, l.BusID)
+	c.BusID = cmp.Or(c.BusID, l.busID)
 	switch string(l.event) {
 	case "Init START":
 		ps.named(r.thread, c)
@@ -157,9 +178,9 @@ func (ps *process) update(c *Comm, r record, l commLine) {
 		c.Aborted = c.Aborted || !c.Done.Seen()
 		c.Done = first(c.Done, r)
 	default:
-		if l.NNodes > 0 {
+		if l.nNodes > 0 {
 			ps.named(r.thread, c)
-			c.NNodes, c.LocalRanks, c.MNNVL = l.NNodes, l.LocalRanks, l.MNNVL
+			c.NNodes, c.LocalRanks, c.MNNVL = l.nNodes, l.localRanks, l.mnnvl
 			c.Sized = first(c.Sized, r)
 		}
 	}

@@ -88,11 +88,19 @@ func (e *parsedEdge) parse(s scanner) (ok bool) {
 // rank takes "3[a01d0]" and returns 3.
 func (s *scanner) rank() (int, bool) {
 	n, ok := s.number()
-	if !ok || !s.skip("[") {
+	b := s.b
+	if !ok || len(b) == 0 || b[0] != '[' {
 		return n, ok
 	}
-	_, ok = s.hex()
-	return n, ok && s.skip("]")
+	i := 1
+	for i < len(b) && isHex(b[i]) {
+		i++
+	}
+	if i == 1 || i == len(b) || b[i] != ']' {
+		return n, false
+	}
+	s.b = b[i+1:]
+	return n, true
 }
 
 // tail reads how the edge travels. What fits no form is not an edge: half a
@@ -100,7 +108,7 @@ func (s *scanner) rank() (int, bool) {
 func (e *parsedEdge) tail(s scanner) bool {
 	if at := index(s.b, " comm 0x", 0); at < len(s.b) {
 		named := parseComm(s.b[at+1:])
-		named.Rank = e.Own()
+		named.rank = e.Own()
 		e.named = &named
 		s.b = s.b[:at]
 	}
@@ -174,14 +182,16 @@ func (ps *process) addEdge(r record, e *parsedEdge) {
 	ps.edges.grow(ps.Edges)
 }
 
-// name returns the string of a network's name, the same one each time.
+// name returns the string of a network's name, mostly the same one each time.
 func (ps *process) name(b []byte) string {
-	for i := len(ps.Edges) - 1; i >= max(0, len(ps.Edges)-4); i-- {
-		if ps.Edges[i].Net == string(b) {
-			return ps.Edges[i].Net
+	for _, name := range ps.nets {
+		if name == string(b) {
+			return name
 		}
 	}
-	return shorten(b)
+	copy(ps.nets[1:], ps.nets[:])
+	ps.nets[0] = shorten(b)
+	return ps.nets[0]
 }
 
 // trees takes "Trees [0] 1/-1/-1->0->-1 ...", which is printed during

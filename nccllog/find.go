@@ -8,7 +8,10 @@ import "bytes"
 // The first is NCCL: NCCL's own lines, and PyTorch's about it.
 
 // starts are the first bytes of the other needles.
-const starts = `<\&#+`
+const starts = escapes + `<#+`
+
+// escapes begin what stands for other characters.
+const escapes = `\&`
 
 // isNeedle tells whether one of the other needles comes next.
 func isNeedle(b []byte) bool {
@@ -50,6 +53,11 @@ func (f *finder) reset(b []byte) {
 	*f = finder{b: b, nccl: -1, other: -1}
 	for i := range f.next {
 		f.next[i] = -1
+		if bytes.IndexByte(b, starts[i]) < 0 {
+			f.next[i] = len(b)
+		} else if i < len(escapes) {
+			f.bare = no
+		}
 	}
 }
 
@@ -65,19 +73,22 @@ func (f *finder) find(from int) int {
 	return min(f.nccl, f.other)
 }
 
-// alone tells whether a marker is at the place and no other one, nor any other
-// needle, before end.
-func (f *finder) alone(at, end int) bool {
-	if at != f.nccl || f.other < end || !isMarker(f.b[at:end]) {
-		return false
+// alone returns the level of the marker at the place: noLevel where there is
+// none, or another one or any other needle before end.
+func (f *finder) alone(at, end int) level {
+	if f.nccl != at || f.other < end {
+		return noLevel
 	}
-	for f.nccl = at + markerLen - len("NCCL"); f.nccl < end; {
-		f.nccl = indexNCCL(f.b, f.nccl+len("NCCL"))
-		if f.nccl < end && isMarker(f.b[f.nccl:end]) {
-			return false
+	level := markerLevel(f.b[at:end])
+	if level == noLevel {
+		return noLevel
+	}
+	for f.nccl = indexNCCL(f.b, at+markerLen); f.nccl < end; f.nccl = indexNCCL(f.b, f.nccl+len("NCCL")) {
+		if markerLevel(f.b[f.nccl:end]) != noLevel {
+			return noLevel
 		}
 	}
-	return true
+	return level
 }
 
 func (f *finder) findOther(from int) {
@@ -92,13 +103,14 @@ func (f *finder) findOther(from int) {
 
 // indexNCCL returns the first place of NCCL at or after from, len(b) if none.
 func indexNCCL(b []byte, from int) int {
-	for {
+	for from < len(b) {
 		from += indexByte(b[from:], 'N')
-		if from == len(b) || hasPrefix(b[from:], "NCCL") {
+		if len(b)-from >= len("NCCL") && string(b[from:from+len("NCCL")]) == "NCCL" {
 			return from
 		}
 		from++
 	}
+	return len(b)
 }
 
 // indexOther is indexNCCL for the other needles that begin with the byte.
@@ -151,22 +163,25 @@ func needleIn(b []byte) int {
 // isBare tells whether the block is free of all that needs a closer look.
 func (f *finder) isBare() bool {
 	if f.bare == unknown {
-		f.bare = no
-		if bare(f.b) {
-			f.bare = yes
+		f.bare = yes // it has no escapes
+		if hasAny(f.b, "\r\"") {
+			f.bare = no
 		}
 	}
 	return f.bare == yes
 }
 
 // bare tells whether a text holds no carriage return, quote, entity or backslash.
-func bare(b []byte) bool {
-	for _, c := range [...]byte{'\r', '"', '&', '\\'} {
-		if bytes.IndexByte(b, c) >= 0 {
-			return false
+func bare(b []byte) bool { return !hasAny(b, "\r\""+escapes) }
+
+// hasAny tells whether one of the characters is in a text.
+func hasAny(b []byte, chars string) bool {
+	for i := range len(chars) {
+		if bytes.IndexByte(b, chars[i]) >= 0 {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // clean is bare for what was in a string, where escape sequences and NUL bytes

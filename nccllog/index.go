@@ -1,8 +1,7 @@
 package nccllog
 
 import (
-	"encoding/binary"
-	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -20,16 +19,16 @@ const (
 	maxSlab  = 64
 )
 
-// hashSeed makes that no log can be written to fall into one place of a table.
-var hashSeed = maphash.MakeSeed()
+// factors makes that no log can be written to fall into one place of a table.
+var factors = [...]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()}
 
-// keyOf is most of what makes an edge, seen from one end, different from
-// another. The run of set-up stands for the communicator.
-func keyOf(e *Edge) (k [7 * 4]byte) {
-	for i, n := range [...]int{e.Setup, e.Channel, e.Conn, e.From, e.To, e.Device, e.Proxy} {
-		binary.LittleEndian.PutUint32(k[4*i:], uint32(n))
-	}
-	return k
+// hashOf is of most of what makes an edge, seen from one end, different from
+// another. The run of set-up stands for the communicator. A sum of products with
+// random factors, of which the upper half counts, is as even as any and quick.
+func hashOf(e *Edge) uint32 {
+	sum := factors[0]*uint64(e.Setup) + factors[1]*uint64(e.Channel) + factors[2]*uint64(e.Conn) +
+		factors[3]*uint64(e.From) + factors[4]*uint64(e.To) + factors[5]*uint64(e.Device) + factors[6]*uint64(e.Proxy)
+	return uint32(sum >> 32)
 }
 
 func sameEdge(a, b *Edge) bool {
@@ -60,8 +59,7 @@ func (x *edgeIndex) find(edges []*Edge, e *Edge) (*Edge, int) {
 func (x *edgeIndex) next(slot int) int { return (slot + 1) & (len(x.slots) - 1) }
 
 func (x *edgeIndex) home(e *Edge) int {
-	k := keyOf(e)
-	return int(maphash.Bytes(hashSeed, k[:]) & uint64(len(x.slots)-1))
+	return int(hashOf(e)) & (len(x.slots) - 1)
 }
 
 // add fills the slot with the place of a new edge and returns room for it.

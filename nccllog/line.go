@@ -53,7 +53,7 @@ func (p *Parser) simple(b []byte) bool {
 	if _, next := marker(b[at+markerLen:]); next != noLevel {
 		return false
 	}
-	p.single(b, at)
+	p.single(b, at, level)
 	return true
 }
 
@@ -152,12 +152,12 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 }
 
 // single hands on the only record of a clean line, whose marker is at the place.
-func (p *Parser) single(b []byte, at int) {
+func (p *Parser) single(b []byte, at int, level level) {
 	if mayBeRepeated(b) || p.follow.table > 0 {
 		p.records(b)
 		return
 	}
-	p.record(b[:at], levelOf(b[at+len("NCCL "):]), cell(b[at+markerLen:]))
+	p.record(b[:at], level, cell(b[at+markerLen:]))
 }
 
 // records hands on the records of a line: one, or several where the output of
@@ -196,12 +196,18 @@ func (p *Parser) records(b []byte) {
 
 // cell takes off the blanks around a message, and the border of a console's table.
 func cell(msg []byte) []byte {
+	if n := len(msg); n > 0 && isPlain(msg[0]) && isPlain(msg[n-1]) {
+		return msg
+	}
 	msg = bytes.TrimSpace(msg)
 	if n := len(msg); n > 1 && msg[n-1] == '|' && msg[n-2] == ' ' {
 		msg = bytes.TrimRight(msg, " |")
 	}
 	return msg
 }
+
+// isPlain tells whether a byte can be neither of a blank nor of a border.
+func isPlain(c byte) bool { return c > ' ' && c < '|' }
 
 // boundary returns where the next record begins in what lies between two
 // markers: at its wrappers, which stand before its host.

@@ -144,7 +144,7 @@ func (p *Parser) block(b []byte) {
 			p.log.Lines += int64(bytes.Count(b[from:at], []byte{'\n'}))
 			end = from + bytes.LastIndexByte(b[from:at], '\n')
 		case !every:
-			p.found(line, at-from, p.finder.alone(at, end) && (p.finder.isBare() || bare(line)))
+			p.found(line, at-from, p.finder.alone(at, end))
 		case at < end, len(line) > MaxLine, p.matters(line):
 			p.whole(line)
 		default:
@@ -154,9 +154,9 @@ func (p *Parser) block(b []byte) {
 	}
 }
 
-// found takes a line with a needle; simple says that it is clean and has no other.
-func (p *Parser) found(b []byte, at int, simple bool) {
-	if !simple || len(b) > MaxLine {
+// found takes a line with a needle: a marker of the level, if it has no other.
+func (p *Parser) found(b []byte, at int, level level) {
+	if level == noLevel || len(b) > MaxLine || !p.finder.isBare() && !bare(b) {
 		p.whole(b)
 		return
 	}
@@ -166,7 +166,7 @@ func (p *Parser) found(b []byte, at int, simple bool) {
 		p.physical(b)
 		return
 	}
-	p.single(b, at)
+	p.single(b, at, level)
 }
 
 // everyLine tells whether the next line may matter though it holds no needle.

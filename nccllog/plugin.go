@@ -192,13 +192,17 @@ func (ps *process) claim(v Value) {
 
 // netName leaves out what ran into the line after the name.
 func netName(b []byte) []byte {
-	end := bytes.IndexFunc(b, func(c rune) bool {
+	ascii := 0
+	for ascii < len(b) && (isHost(b[ascii]) || b[ascii] == ' ') {
+		ascii++
+	}
+	end := bytes.IndexFunc(b[ascii:], func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != ' ' && c != '_' && c != '-' && c != '.'
 	})
 	if end < 0 {
-		end = len(b)
+		end = len(b) - ascii
 	}
-	return bytes.TrimSpace(b[:end])
+	return bytes.TrimSpace(b[:ascii+end])
 }
 
 // configured takes the lines that tell of a network that was asked for:

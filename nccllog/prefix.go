@@ -22,24 +22,27 @@ func marker(b []byte) (at int, l level) {
 		if at == len(b) {
 			return -1, noLevel
 		}
-		if isMarker(b[at:]) {
-			return at, levelOf(b[at+len("NCCL "):])
+		if l := markerLevel(b[at:]); l != noLevel {
+			return at, l
 		}
 		at += len("NCCL")
 	}
 }
 
-func isMarker(b []byte) bool {
-	return hasPrefix(b, "NCCL ") && levelOf(b[len("NCCL "):]) != noLevel
-}
-
-func levelOf(b []byte) level {
-	switch {
-	case hasPrefix(b, "INFO "):
+// markerLevel returns the level of the marker that comes next, if one does.
+func markerLevel(b []byte) level {
+	if len(b) < markerLen {
+		return noLevel
+	}
+	switch string(b[:markerLen]) {
+	case "NCCL INFO ":
 		return info
-	case hasPrefix(b, "WARN "):
+	case "NCCL WARN ":
 		return warn
-	case hasPrefix(b, "TRACE "), hasPrefix(b, "CALL "):
+	case "NCCL CALL ":
+		return other
+	}
+	if hasPrefix(b, "NCCL TRACE ") {
 		return other
 	}
 	return noLevel

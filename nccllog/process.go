@@ -3,7 +3,6 @@ package nccllog
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/maphash"
 )
 
 type procKey struct {
@@ -16,6 +15,7 @@ type process struct {
 	*Process
 	log     *Log
 	edges   edgeIndex
+	nets    [4]string // the names of networks seen last
 	events  map[string]int
 	threads []*thread
 	current *thread
@@ -77,17 +77,24 @@ type recentLine struct {
 }
 
 func (r *recent) row(left, pod []byte) *[2]recentLine {
-	h := maphash.Bytes(hashSeed, left)
-	if len(pod) > 0 {
-		h ^= maphash.Bytes(hashSeed, pod)
+	return &r[mix(mix(0, left), pod)%uint64(len(r))]
+}
+
+// mix adds a text to a hash, quickly rather than well: beginnings that fall into
+// one row cost no more than a second look.
+func mix(h uint64, b []byte) uint64 {
+	const factor = 0x9e3779b97f4a7c15
+	for n := len(b); n >= 8; n -= 8 {
+		h = (h ^ binary.LittleEndian.Uint64(b[n-8:n])) * factor
+		h ^= h >> 32
 	}
-	return &r[h%uint64(len(r))]
+	return h
 }
 
 func (r *recent) find(left, pod []byte) *recentLine {
 	row := r.row(left, pod)
 	for i := range row {
-		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, pod) {
+		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && string(l.pod) == string(pod) {
 			return l
 		}
 	}

@@ -70,7 +70,10 @@ func (s *scanner) hex() (uint64, bool) {
 // word takes what comes before the next blank.
 func (s *scanner) word() []byte {
 	s.blanks()
-	end := indexByte(s.b, ' ')
+	end := 0
+	for end < len(s.b) && s.b[end] != ' ' {
+		end++
+	}
 	w := s.b[:end]
 	s.b = s.b[end:]
 	return w

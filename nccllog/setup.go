@@ -150,8 +150,8 @@ func (r *run) goesOn(t *thread, e *parsedEdge) bool {
 // owner returns the communicator of the edge where it is clear at once: the line
 // names it, its initialisation is open in the thread, or no other has the ranks.
 func (ps *process) owner(t *thread, e *parsedEdge) *Comm {
-	if e.named != nil && e.named.Ptr != 0 {
-		return ps.findComm(*e.named)
+	if e.named != nil && e.named.ptr != 0 {
+		return ps.findComm(e.named)
 	}
 	if t.unnamed.open {
 		return nil
