@@ -22,7 +22,7 @@ type commLine struct {
 
 // comm takes lines about a communicator. All forms since NCCL 2.5 are read
 // alike; each version prints some of the pairs.
-func (ps *process) comm(r record) bool {
+func (ps *process) comm(r *record) bool {
 	s := scanner{r.msg}
 	if s.skip("[Rank ") {
 		s.number()
@@ -159,7 +159,7 @@ func (c *Comm) hasID(l *commLine) bool {
 
 // update takes what happened. Ends are not about the communicator that the
 // thread is busy with.
-func (ps *process) update(c *Comm, r record, l *commLine) {
+func (ps *process) update(c *Comm, r *record, l *commLine) {
 	if c.ID == "" {
 		c.ID = string(l.appendID(nil))
 	}
@@ -186,7 +186,7 @@ func (ps *process) update(c *Comm, r record, l *commLine) {
 	}
 }
 
-func first(f Fact, r record) Fact {
+func first(f Fact, r *record) Fact {
 	if f.Seen() {
 		return f
 	}
@@ -196,7 +196,7 @@ func first(f Fact, r record) Fact {
 // channels takes "24 coll channels, 24 collnet channels, 16 nvls channels, ...",
 // which is printed during initialisation. NCCL 2.17 to 2.19 leave out CollNet's,
 // older versions NVLS's too.
-func (ps *process) channels(r record) bool {
+func (ps *process) channels(r *record) bool {
 	s := scanner{r.msg}
 	n, ok := s.number()
 	if !ok || !s.skip(" coll channels") {

@@ -6,7 +6,7 @@ import "bytes"
 // them, say of their devices. NET/IB prints its "Using" line even where it has
 // none: only entries with a link layer are devices.
 // Source: NCCL src/transport/net_ib/init.cc, src/transport/net_socket.cc.
-func (ps *process) internalNet(r record) bool {
+func (ps *process) internalNet(r *record) bool {
 	s := scanner{r.msg}
 	switch {
 	case s.skip("NET/IB : No device found"):
@@ -35,7 +35,7 @@ func (ps *process) internalNet(r record) bool {
 }
 
 // ibDevices reads " [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE/SHARP [RO]".
-func (ps *process) ibDevices(r record, list []byte) (found bool) {
+func (ps *process) ibDevices(r *record, list []byte) (found bool) {
 	for s := (scanner{list}); ; {
 		entry := s.word()
 		if len(entry) == 0 {
@@ -48,7 +48,7 @@ func (ps *process) ibDevices(r record, list []byte) (found bool) {
 }
 
 // ibDevice reads "mlx5_0:1/IB" and "mlx5_0:uverbs0:1/RoCE".
-func (ps *process) ibDevice(r record, entry []byte) bool {
+func (ps *process) ibDevice(r *record, entry []byte) bool {
 	name, link, ok := bytes.Cut(entry, []byte{'/'})
 	if !ok {
 		return false
@@ -71,7 +71,7 @@ func (ps *process) ibDevice(r record, entry []byte) bool {
 // socketDevices reads " [0]eth0:10.0.0.1<0> [1]eth1:...". Up to NCCL 2.4.7, which
 // has no line of its own for it, this is the interface of the bootstrap, and
 // comes before anything about networks.
-func (ps *process) socketDevices(r record, list []byte) {
+func (ps *process) socketDevices(r *record, list []byte) {
 	early := len(ps.Steps) == 0 && len(ps.Comms) == 0 && !ps.OFIVersion.Seen() && !ps.Bootstrap.Seen()
 	if early && (!ps.Version.Seen() || !ps.Version.AtLeast(2, 4, 8)) {
 		ps.bootstrapInterface(r, list)
@@ -90,7 +90,7 @@ func (ps *process) socketDevices(r record, list []byte) {
 	ps.step(r, StepDevices, []byte("Socket"))
 }
 
-func (ps *process) device(r record, network string, name, link []byte) {
+func (ps *process) device(r *record, network string, name, link []byte) {
 	for _, d := range ps.Devices {
 		if d.Net == network && d.Name == string(name) {
 			return
@@ -101,7 +101,7 @@ func (ps *process) device(r record, network string, name, link []byte) {
 
 // gdrDisabled takes "GPU Direct RDMA Disabled for ...", which stands alone or
 // behind the network's name, and is printed for every pair of a GPU and a card.
-func (ps *process) gdrDisabled(r record) bool {
+func (ps *process) gdrDisabled(r *record) bool {
 	if !contains(r.msg, "GPU Direct RDMA ") {
 		return false
 	}
@@ -112,7 +112,7 @@ func (ps *process) gdrDisabled(r record) bool {
 }
 
 // noGDR keeps the first line of a kind.
-func (ps *process) noGDR(r record, kind string) {
+func (ps *process) noGDR(r *record, kind string) {
 	for _, seen := range ps.NoGDR {
 		if contains([]byte(seen.Text), kind) {
 			return

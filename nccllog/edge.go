@@ -4,7 +4,7 @@ package nccllog
 // Two more kinds begin alike and are no edges: the order of the ranks in a ring
 // ("Channel 00/08 :  0  1  2", where 08 is the number of channels, which NCCL 2.4
 // leaves out) and the ring seen from one rank ("Ring 00 : 1 -> 0 -> 1").
-func (p *Parser) channel(ps *process, r record) bool {
+func (p *Parser) channel(ps *process, r *record) bool {
 	s := scanner{r.msg}
 	old := s.skip("Ring ")
 	if !old && !s.skip("Channel ") {
@@ -22,7 +22,7 @@ func (p *Parser) channel(ps *process, r record) bool {
 }
 
 // ringOrder takes the number of channels from the order of the ranks.
-func (ps *process) ringOrder(r record, s scanner) bool {
+func (ps *process) ringOrder(r *record, s scanner) bool {
 	count, ok := s.number()
 	if !ok {
 		return false
@@ -160,7 +160,7 @@ func (e *parsedEdge) network(s scanner) (ok bool) {
 	return len(s.b) == 0
 }
 
-func (ps *process) addEdge(r record, e *parsedEdge) {
+func (ps *process) addEdge(r *record, e *parsedEdge) {
 	ps.place(r.thread, e)
 	e.Net = ps.name(e.name)
 	seen, slot := ps.edges.find(ps.Edges, &e.Edge)
@@ -196,7 +196,7 @@ func (ps *process) name(b []byte) string {
 
 // trees takes "Trees [0] 1/-1/-1->0->-1 ...", which is printed during
 // initialisation by every rank.
-func (ps *process) trees(r record) bool {
+func (ps *process) trees(r *record) bool {
 	if !hasPrefix(r.msg, "Trees [") {
 		return false
 	}

@@ -4,7 +4,7 @@ import "bytes"
 
 // setting takes "NCCL_X set by environment to Y" and the second wording
 // "NCCL_X set to Y". Numbers are printed with a full stop.
-func (ps *process) setting(r record) bool {
+func (ps *process) setting(r *record) bool {
 	if !hasPrefix(r.msg, "NCCL_") {
 		return false
 	}
@@ -26,7 +26,7 @@ func (ps *process) setting(r record) bool {
 	return true
 }
 
-func (ps *process) set(r record, name, value []byte) {
+func (ps *process) set(r *record, name, value []byte) {
 	for _, s := range ps.Env {
 		if s.Name == string(name) && s.Value == string(value) {
 			return
@@ -36,7 +36,7 @@ func (ps *process) set(r record, name, value []byte) {
 }
 
 // version takes "NCCL version 2.28.9+cuda13.0".
-func (ps *process) version(r record) bool {
+func (ps *process) version(r *record) bool {
 	v, ok := parseVersion(r.msg)
 	if ok {
 		ps.starts(r, byVersion)
@@ -67,7 +67,7 @@ func parseVersion(m []byte) (v Version, ok bool) {
 }
 
 // bootstrap takes "Bootstrap: Using eth0:10.0.0.1<0>".
-func (ps *process) bootstrap(r record) bool {
+func (ps *process) bootstrap(r *record) bool {
 	m, ok := bytes.CutPrefix(r.msg, []byte("Bootstrap"))
 	if !ok {
 		return false
@@ -90,7 +90,7 @@ const (
 	byPlugin
 )
 
-func (ps *process) starts(r record, sign begun) {
+func (ps *process) starts(r *record, sign begun) {
 	if ps.begun == 0 || ps.begun&sign != 0 {
 		ps.Starts = keep(ps, ps.Starts, r.fact())
 		ps.begun = 0
@@ -101,7 +101,7 @@ func (ps *process) starts(r record, sign begun) {
 // bootstrapInterface reads "eth0:10.0.0.1<0>" and "[0]eth0:10.0.0.1<0>". Addresses
 // may be IPv6: the name ends at the first colon, the port begins at the last
 // angle bracket.
-func (ps *process) bootstrapInterface(r record, b []byte) {
+func (ps *process) bootstrapInterface(r *record, b []byte) {
 	if ps.Bootstrap.Seen() {
 		return
 	}

@@ -2,7 +2,7 @@ package nccllog
 
 // event takes warnings, and the errors that NCCL prints at INFO. A job that
 // hangs can print millions of equal ones.
-func (ps *process) event(r record) {
+func (ps *process) event(r *record) {
 	if f := &ps.flood; f.msg != nil && sameShape(f.msg, r.msg) {
 		ps.Events[f.event].Count++
 		ps.Events[f.event].Last = r.line
@@ -55,7 +55,7 @@ func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' }
 // function that prints them; those that a socket prints are the same for the
 // bootstrap and for NET/Socket.
 // Source: NCCL src/misc/socket.cc, src/bootstrap.cc, src/init.cc.
-func (ps *process) eventKind(r record) EventKind {
+func (ps *process) eventKind(r *record) EventKind {
 	m := r.msg
 	switch m[0] {
 	case 's':

@@ -153,11 +153,12 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 
 // single hands on the only record of a clean line, whose marker is at the place.
 func (p *Parser) single(b []byte, at int, level level) {
-	if mayBeRepeated(b) || p.follow.table > 0 {
+	msg := cell(b[at+markerLen:])
+	if endsInBracket(msg) && mayBeRepeated(b) || p.follow.table > 0 {
 		p.records(b)
 		return
 	}
-	p.record(b[:at], level, cell(b[at+markerLen:]))
+	p.record(b[:at], level, msg)
 }
 
 // records hands on the records of a line: one, or several where the output of
@@ -269,7 +270,7 @@ func (p *Parser) record(left []byte, level level, msg []byte) {
 	case isHead(msg, "Channel ") || isHead(msg, "Ring "):
 		p.unread(ps.Host, ps.PID, msg)
 	default:
-		p.message(ps, record{line: p.log.Lines, level: level, msg: msg, thread: ps.thread(tid)})
+		p.message(ps, &record{line: p.log.Lines, level: level, msg: msg, thread: ps.thread(tid)})
 	}
 }
 
@@ -306,7 +307,7 @@ type record struct {
 	thread *thread
 }
 
-func (r record) fact() Fact {
+func (r *record) fact() Fact {
 	text := shorten(r.msg)
 	if r.level == warn {
 		text = "NCCL WARN " + text
@@ -332,8 +333,12 @@ func (p *Parser) unread(host string, pid int, msg []byte) {
 // mayBeRepeated tells whether a line ends as Ray's note does: with a bracket, or
 // the first time with a parenthesis.
 func mayBeRepeated(b []byte) bool {
-	n := trimBlanks(b, len(b))
-	return n > 0 && (b[n-1] == ']' || b[n-1] == ')') && index(b, "x across cluster]", 0) < len(b)
+	return endsInBracket(b[:trimBlanks(b, len(b))]) && index(b, "x across cluster]", 0) < len(b)
+}
+
+func endsInBracket(b []byte) bool {
+	n := len(b)
+	return n > 0 && (b[n-1] == ']' || b[n-1] == ')')
 }
 
 // cutRepeated removes Ray's note that a line stands for several.

@@ -2,7 +2,7 @@ package nccllog
 
 // message hands a message to the file that knows it. The first byte sorts out
 // most lines; the order within a case is by frequency.
-func (p *Parser) message(ps *process, r record) {
+func (p *Parser) message(ps *process, r *record) {
 	known := false
 	switch m := r.msg; m[0] {
 	case 'C':
@@ -36,7 +36,7 @@ func (p *Parser) message(ps *process, r record) {
 
 // netLine takes messages that begin with N: of the networks and their plugins,
 // and NCCL's own name.
-func (ps *process) netLine(r record) bool {
+func (ps *process) netLine(r *record) bool {
 	m := r.msg
 	switch {
 	case hasPrefix(m, "NET/OFI "):

@@ -10,7 +10,7 @@ func (p Provider) Base() string {
 
 // ofi takes the lines of the AWS OFI plugin. Its tuner and its GIN part print
 // under the same name and say nothing of the network.
-func (ps *process) ofi(r record) bool {
+func (ps *process) ofi(r *record) bool {
 	m, ok := cutPrefix(r.msg, "NET/OFI ")
 	if !ok {
 		return false
@@ -23,7 +23,7 @@ func (ps *process) ofi(r record) bool {
 
 // ofiProvider reads "Selected provider is efa, fabric is efa-direct (found 4 nics)"
 // and the shorter forms before plugin 1.14.
-func (ps *process) ofiProvider(r record, m []byte) bool {
+func (ps *process) ofiProvider(r *record, m []byte) bool {
 	s := scanner{m}
 	if !s.skip("Selected provider is ") && !s.skip("Selected Provider is ") {
 		return false
@@ -50,7 +50,7 @@ func (ps *process) ofiProvider(r record, m []byte) bool {
 	return true
 }
 
-func (ps *process) ofiValue(r record, m []byte) bool {
+func (ps *process) ofiValue(r *record, m []byte) bool {
 	s := scanner{m}
 	switch {
 	case s.skip("Initializing aws-ofi-nccl "), s.skip("Using aws-ofi-nccl "):
@@ -69,13 +69,13 @@ func (ps *process) ofiValue(r record, m []byte) bool {
 }
 
 // take keeps the first word; the last one that differs counts.
-func (v *Value) take(r record, b []byte) {
+func (v *Value) take(r *record, b []byte) {
 	if word := firstWord(b); v.Name != string(word) {
 		*v = Value{Name: shorten(word), Fact: r.fact()}
 	}
 }
 
-func (ps *process) ofiStep(r record, m []byte) bool {
+func (ps *process) ofiStep(r *record, m []byte) bool {
 	switch {
 	case hasPrefix(m, "No eligible providers were found"),
 		hasPrefix(m, "OFI fi_getinfo() call failed: No data available"),
@@ -100,7 +100,7 @@ func (ps *process) ofiStep(r record, m []byte) bool {
 
 // ofiHardware takes the instance type, the groups of network cards, and the
 // reasons for which GPUDirect RDMA is not used.
-func (ps *process) ofiHardware(r record, m []byte) bool {
+func (ps *process) ofiHardware(r *record, m []byte) bool {
 	s := scanner{m}
 	switch {
 	case s.skip("Running on "): // p5.48xlarge platform, topology file ...
@@ -129,7 +129,7 @@ func (ps *process) ofiHardware(r record, m []byte) bool {
 	return true
 }
 
-func (ps *process) instance(r record, name []byte) {
+func (ps *process) instance(r *record, name []byte) {
 	if !ps.Instance.Seen() {
 		ps.Instance = Value{Name: shorten(name), Fact: r.fact()}
 	}

@@ -162,9 +162,11 @@ func (p *Parser) found(b []byte, at int, level level) {
 	}
 	p.log.Lines++
 	p.pod = p.pod[:0]
-	if _, ok := cutCRI(b); ok {
-		p.physical(b)
-		return
+	if isDigit(b[0]) {
+		if _, ok := cutCRI(b); ok {
+			p.physical(b)
+			return
+		}
 	}
 	p.single(b, at, level)
 }

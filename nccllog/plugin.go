@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-func (ps *process) step(r record, kind StepKind, name []byte) {
+func (ps *process) step(r *record, kind StepKind, name []byte) {
 	for i := range ps.Steps {
 		if s := &ps.Steps[i]; s.Kind == kind && s.Name == string(name) {
 			s.Count++
@@ -22,7 +22,7 @@ func (ps *process) step(r record, kind StepKind, name []byte) {
 // lines of tuners, profilers and of the GIN, RMA and CollNet parts of a plugin
 // say nothing of the network.
 // Source: NCCL src/net.cc, src/plugin/plugin_open.cc, src/plugin/net.cc.
-func (ps *process) plugin(r record) bool {
+func (ps *process) plugin(r *record) bool {
 	s := scanner{r.msg}
 	switch {
 	case s.skip("NET/Plugin"):
@@ -131,12 +131,11 @@ func beforeLast(m []byte, lit string) []byte {
 }
 
 func firstWord(b []byte) []byte {
-	word, _, _ := bytes.Cut(b, []byte{' '})
-	return word
+	return b[:indexByte(b, ' ')]
 }
 
 // choice takes the lines that say which network won.
-func (ps *process) choice(r record) bool {
+func (ps *process) choice(r *record) bool {
 	s := scanner{r.msg}
 	switch {
 	case s.skip("Using network "):
@@ -163,7 +162,7 @@ func (ps *process) choice(r record) bool {
 
 // using remembers the network for the communicator that the thread is about to
 // name: the line comes before the communicator's own.
-func (ps *process) using(r record, name []byte) {
+func (ps *process) using(r *record, name []byte) {
 	t := r.thread
 	t.unnamed.open, t.run = true, run{}
 	v := ps.networkNamed(r, netName(name))
@@ -171,7 +170,7 @@ func (ps *process) using(r record, name []byte) {
 	ps.Unclaimed = keep(ps, ps.Unclaimed, v)
 }
 
-func (ps *process) networkNamed(r record, name []byte) Value {
+func (ps *process) networkNamed(r *record, name []byte) Value {
 	for _, seen := range ps.Networks {
 		if seen.Name == string(name) {
 			return Value{Name: seen.Name, Fact: Fact{Line: r.line, Text: seen.Text}}
@@ -207,7 +206,7 @@ func netName(b []byte) []byte {
 
 // configured takes the lines that tell of a network that was asked for:
 // NCCL_NET says nothing of itself, except where it overrides the program.
-func (ps *process) configured(r record) bool {
+func (ps *process) configured(r *record) bool {
 	s := scanner{r.msg}
 	if !s.skip("Comm config ") {
 		return false

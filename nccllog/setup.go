@@ -225,7 +225,7 @@ func (ps *process) settle(r run, c *Comm) {
 
 // connected takes "Connected all rings", "Connected all trees" and their like,
 // which end a run outside of initialisation.
-func (ps *process) connected(r record) bool {
+func (ps *process) connected(r *record) bool {
 	_, rest, ok := bytes.Cut(r.msg, []byte("Connected "))
 	if !ok {
 		return false
@@ -293,7 +293,7 @@ func connectedKind(rest []byte) string {
 
 // nvls takes "NVLS comm 0x7f ...", which names the communicator whose NVLS
 // trees the thread connects next.
-func (ps *process) nvls(r record) bool {
+func (ps *process) nvls(r *record) bool {
 	s := scanner{r.msg}
 	if !s.skip("NVLS comm ") {
 		return false
