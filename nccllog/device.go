@@ -102,7 +102,7 @@ func (ps *process) device(r *record, network string, name, link []byte) {
 // gdrDisabled takes "GPU Direct RDMA Disabled for ...", which stands alone or
 // behind the network's name, and is printed for every pair of a GPU and a card.
 func (ps *process) gdrDisabled(r *record) bool {
-	if !contains(r.msg, "GPU Direct RDMA ") {
+	if index(r.msg, "GPU Direct RDMA ", 0) == len(r.msg) {
 		return false
 	}
 	if contains(r.msg, "Disabled") && !hasPrefix(r.msg, "NET/Socket") { // which never has it

@@ -12,7 +12,7 @@ func (p *Parser) channel(ps *process, r *record) bool {
 	}
 	var e parsedEdge
 	switch {
-	case e.parse(s):
+	case e.parse(s.b):
 		ps.addEdge(r, &e)
 	case old && !contains(s.b, " via "), ps.ringOrder(r, s):
 	default:
@@ -57,50 +57,50 @@ type parsedEdge struct {
 
 // parse reads "CC/K : A[a] -> B[b] [send] via TAIL"; /K and the brackets are
 // missing in some versions.
-func (e *parsedEdge) parse(s scanner) (ok bool) {
-	if e.Channel, ok = s.number(); !ok {
+func (e *parsedEdge) parse(b []byte) (ok bool) {
+	if e.Channel, b, ok = cutNumber(b); !ok {
 		return false
 	}
-	if s.skip("/") {
-		if e.Conn, ok = s.number(); !ok {
+	if b, e.indexed = cutPrefix(b, "/"); e.indexed {
+		if e.Conn, b, ok = cutNumber(b); !ok {
 			return false
 		}
-		e.indexed = true
 	}
-	if !s.skip(" : ") {
+	if b, ok = cutPrefix(b, " : "); !ok {
 		return false
 	}
-	if e.From, ok = s.rank(); !ok || !s.skip(" -> ") {
+	if e.From, b, ok = cutRank(b); !ok {
 		return false
 	}
-	if e.To, ok = s.rank(); !ok {
+	if b, ok = cutPrefix(b, " -> "); !ok {
 		return false
 	}
-	switch {
-	case s.skip(" [send]"):
+	if e.To, b, ok = cutRank(b); !ok {
+		return false
+	}
+	if b, ok = cutPrefix(b, " [send]"); ok {
 		e.Direction = Send
-	case s.skip(" [receive]"):
+	} else if b, ok = cutPrefix(b, " [receive]"); ok {
 		e.Direction = Receive
 	}
-	return s.skip(" via ") && e.tail(s)
+	b, ok = cutPrefix(b, " via ")
+	return ok && e.tail(scanner{b})
 }
 
-// rank takes "3[a01d0]" and returns 3.
-func (s *scanner) rank() (int, bool) {
-	n, ok := s.number()
-	b := s.b
+// cutRank takes "3[a01d0]" off the front and returns 3.
+func cutRank(b []byte) (n int, rest []byte, ok bool) {
+	n, b, ok = cutNumber(b)
 	if !ok || len(b) == 0 || b[0] != '[' {
-		return n, ok
+		return n, b, ok
 	}
-	i := 1
-	for i < len(b) && isHex(b[i]) {
-		i++
+	end := 1
+	for end < len(b) && isHex(b[end]) {
+		end++
 	}
-	if i == 1 || i == len(b) || b[i] != ']' {
-		return n, false
+	if end == 1 || end == len(b) || b[end] != ']' {
+		return n, b, false
 	}
-	s.b = b[i+1:]
-	return n, true
+	return n, b[end+1:], true
 }
 
 // tail reads how the edge travels. What fits no form is not an edge: half a

@@ -49,8 +49,6 @@ func shapeOf(key []byte, kind EventKind, msg []byte) []byte {
 	return key
 }
 
-func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' }
-
 // eventKind knows the messages that tell of an error. Most begin with the
 // function that prints them; those that a socket prints are the same for the
 // bootstrap and for NET/Socket.

@@ -276,22 +276,21 @@ func (p *Parser) record(left []byte, level level, msg []byte) {
 
 // countLevel counts a record; its process may have been left out.
 func (p *Parser) countLevel(ps *process, level level) {
-	all, own := &p.log.Info, new(int64)
+	infos, warnings := int64(1), int64(0)
 	if level == warn {
-		all = &p.log.Warn
+		infos, warnings = 0, 1
 	}
-	if ps != nil {
-		if ps.First == 0 {
-			ps.First = p.log.Lines
-		}
-		ps.Last = p.log.Lines
-		own = &ps.Info
-		if level == warn {
-			own = &ps.Warn
-		}
+	p.log.Info += infos
+	p.log.Warn += warnings
+	if ps == nil {
+		return
 	}
-	*all++
-	*own++
+	ps.Info += infos
+	ps.Warn += warnings
+	if ps.First == 0 {
+		ps.First = p.log.Lines
+	}
+	ps.Last = p.log.Lines
 }
 
 // isHead tells whether a message is the head of a word, and nothing else.

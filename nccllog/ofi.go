@@ -15,10 +15,17 @@ func (ps *process) ofi(r *record) bool {
 	if !ok {
 		return false
 	}
-	if hasPrefix(m, "gin: ") || hasPrefix(m, "GIN ") || hasPrefix(m, "Tuner ") {
+	switch string(firstWord(m)) {
+	case "gin:", "GIN", "Tuner":
 		return true
+	case "Selected":
+		return ps.ofiProvider(r, m)
+	case "Initializing", "Using", "Plugin":
+		return ps.ofiValue(r, m) || ps.ofiStep(r, m)
+	case "Configuring", "Running", "NIC", "Need", "Setting", "Could":
+		return ps.ofiHardware(r, m)
 	}
-	return ps.ofiProvider(r, m) || ps.ofiValue(r, m) || ps.ofiStep(r, m) || ps.ofiHardware(r, m)
+	return ps.ofiStep(r, m)
 }
 
 // ofiProvider reads "Selected provider is efa, fabric is efa-direct (found 4 nics)"

@@ -127,11 +127,11 @@ func isDevice(b []byte) bool {
 // thread may be missing. Wrappers may be glued to the host.
 func parseID(b []byte, device bool) (pre prefix, ok bool) {
 	var last int
-	end, ok := cutNumber(b, len(b), &last)
+	end, ok := cutLastNumber(b, len(b), &last)
 	if !ok {
 		return pre, false
 	}
-	hostEnd, ok := cutNumber(b, end, &pre.pid)
+	hostEnd, ok := cutLastNumber(b, end, &pre.pid)
 	if ok {
 		pre.tid = last
 	} else if hostEnd, pre.pid, ok = end, last, device; !ok {
@@ -146,8 +146,8 @@ func parseID(b []byte, device bool) (pre prefix, ok bool) {
 	return pre, len(pre.host) > 0 && !isTime(pre.host, b[hostEnd:])
 }
 
-// cutNumber reads ":digits" before end and returns where it begins.
-func cutNumber(b []byte, end int, n *int) (start int, ok bool) {
+// cutLastNumber reads ":digits" before end and returns where it begins.
+func cutLastNumber(b []byte, end int, n *int) (start int, ok bool) {
 	i, value, unit := end, 0, 1
 	for i > 0 && isDigit(b[i-1]) && end-i < 10 {
 		i--

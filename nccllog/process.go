@@ -94,7 +94,7 @@ func mix(h uint64, b []byte) uint64 {
 func (r *recent) find(left, pod []byte) *recentLine {
 	row := r.row(left, pod)
 	for i := range row {
-		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && string(l.pod) == string(pod) {
+		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, pod) {
 			return l
 		}
 	}

@@ -12,33 +12,19 @@ type scanner struct{ b []byte }
 
 // skip takes the literal if it comes next.
 func (s *scanner) skip(lit string) bool {
-	if !hasPrefix(s.b, lit) {
-		return false
+	rest, ok := cutPrefix(s.b, lit)
+	if ok {
+		s.b = rest
 	}
-	s.b = s.b[len(lit):]
-	return true
+	return ok
 }
 
-func (s *scanner) blanks() {
-	i := 0
-	for i < len(s.b) && s.b[i] == ' ' {
-		i++
-	}
-	s.b = s.b[i:]
-}
+func (s *scanner) blanks() { s.b = skipBlanks(s.b) }
 
 // number takes decimal digits.
-func (s *scanner) number() (int, bool) {
-	b, n, i := s.b, 0, 0
-	for i < len(b) && isDigit(b[i]) {
-		if n > math.MaxInt32 {
-			return 0, false
-		}
-		n = n*10 + int(b[i]-'0')
-		i++
-	}
-	s.b = b[i:]
-	return n, i > 0
+func (s *scanner) number() (n int, ok bool) {
+	n, s.b, ok = cutNumber(s.b)
+	return n, ok
 }
 
 // signed takes decimal digits with an optional minus.
@@ -56,12 +42,8 @@ func (s *scanner) hex() (uint64, bool) {
 	b, _ := cutPrefix(s.b, "0x")
 	var n uint64
 	i := 0
-	for ; i < len(b) && i < 17; i++ {
-		digit, ok := hexDigit(b[i])
-		if !ok {
-			break
-		}
-		n = n<<4 | digit
+	for ; i < len(b) && i < 17 && isHex(b[i]); i++ {
+		n = n<<4 | uint64(b[i]&0xf+b[i]>>6*9)
 	}
 	s.b = b[i:]
 	return n, i > 0 && i < 17
@@ -69,17 +51,18 @@ func (s *scanner) hex() (uint64, bool) {
 
 // word takes what comes before the next blank.
 func (s *scanner) word() []byte {
-	s.blanks()
+	b := skipBlanks(s.b)
 	end := 0
-	for end < len(s.b) && s.b[end] != ' ' {
+	for end < len(b) && b[end] != ' ' {
 		end++
 	}
-	w := s.b[:end]
-	s.b = s.b[end:]
-	return w
+	s.b = b[end:]
+	return b[:end]
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' }
 
 func hexDigit(c byte) (uint64, bool) {
 	switch {
@@ -99,9 +82,31 @@ func hasPrefix(b []byte, lit string) bool {
 
 // cutPrefix returns what follows the literal, if it comes first.
 func cutPrefix(b []byte, lit string) ([]byte, bool) {
-	s := scanner{b}
-	ok := s.skip(lit)
-	return s.b, ok
+	if !hasPrefix(b, lit) {
+		return b, false
+	}
+	return b[len(lit):], true
+}
+
+// cutNumber takes decimal digits off the front.
+func cutNumber(b []byte) (n int, rest []byte, ok bool) {
+	i := 0
+	for i < len(b) && isDigit(b[i]) {
+		if n > math.MaxInt32 {
+			return 0, b, false
+		}
+		n = n*10 + int(b[i]-'0')
+		i++
+	}
+	return n, b[i:], i > 0
+}
+
+func skipBlanks(b []byte) []byte {
+	i := 0
+	for i < len(b) && b[i] == ' ' {
+		i++
+	}
+	return b[i:]
 }
 
 func contains(b []byte, lit string) bool { return bytes.Contains(b, []byte(lit)) }
