@@ -1,8 +1,17 @@
-"""The model, its loss and its optimizer."""
+"""The model that is trained: a preset, a Hugging Face model, or the user's own.
+
+build -> on the meta device, without memory
+parallel.shard -> spread over ranks
+weights.fill -> each rank makes or reads its own part
+"""
 
 from __future__ import annotations
 
-from typing import cast
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +22,114 @@ from torch.nn import functional
 from transformers.models.qwen2.configuration_qwen2 import Qwen2Config
 from transformers.models.qwen2.modeling_qwen2 import Qwen2ForCausalLM
 
-from trainyard.config import ModelShape
+from trainyard import attention
+from trainyard.config import ConfigError, TrainConfig, is_hook
+from trainyard.loss import IGNORED, linear_cross_entropy
+from trainyard.plan import ModelSize
+from trainyard.presets import PRESETS, ModelShape
 
 
-def build(shape: ModelShape, seed: int, device: torch.device) -> Qwen2ForCausalLM:
-    """A model in fp32 with random weights, the same on every rank."""
-    torch.manual_seed(seed)
+class LanguageModel(nn.Module):
+    """A model and its loss; what is sharded, compiled, trained and saved.
+
+    net is the module that a hook or transformers made. Its forward pass takes
+    token ids [batch, seq_len] and gives logits [batch, seq_len, vocabulary], as
+    they are or as the attribute `logits` of what it returns.
+    """
+
+    def __init__(self, net: nn.Module, name: str) -> None:
+        super().__init__()
+        self.net = net
+        self.name = name
+        self._takes_documents = "documents" in inspect.signature(net.forward).parameters
+
+    @property
+    def layers(self) -> list[nn.Module]:
+        """The blocks to shard and compile: the longest list of modules that net has."""
+        lists = [module for module in self.net.modules() if isinstance(module, nn.ModuleList)]
+        return list(max(lists, key=len, default=()))
+
+    def forward(
+        self, tokens: Tensor, targets: Tensor, scale: Tensor, documents: Tensor | None = None
+    ) -> Tensor:
+        """scale times the summed cross-entropy, in nats: a scalar in fp32.
+
+        tokens, targets and documents, the number of each token's document in its
+        row, are [batch, seq_len]. Targets that are IGNORED do not count.
+        """
+        extra = {"documents": documents} if self._takes_documents else {}
+        output = self.net(tokens, **extra)
+        logits = getattr(output, "logits", output)
+        if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != tokens.shape:
+            raise ConfigError(
+                f"{self.name} must return logits [batch, seq_len, vocabulary] for token ids "
+                f"[batch, seq_len], but returned {_kind(logits)}"
+            )
+        words = logits.flatten(0, 1).float()
+        return scale * functional.cross_entropy(
+            words, targets.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+
+    def size(self) -> ModelSize:
+        config = getattr(self.net, "config", None)
+        layers = self.layers
+        return ModelSize(
+            name=self.name,
+            parameters=parameter_count(self),
+            layer_parameters=max((parameter_count(layer) for layer in layers), default=0),
+            layers=len(layers),
+            hidden=getattr(config, "hidden_size", 0),
+            intermediate=getattr(config, "intermediate_size", 0),
+        )
+
+
+class HuggingFaceModel(LanguageModel):
+    """A causal language model of transformers, with packed rows and without whole logits."""
+
+    def forward(
+        self, tokens: Tensor, targets: Tensor, scale: Tensor, documents: Tensor | None = None
+    ) -> Tensor:
+        net = cast(Any, self.net)
+        about: dict[str, Tensor] = {}
+        if documents is not None:
+            about = attention.boundaries(documents)
+            about["position_ids"] = about.pop("positions")
+        output = net.base_model(input_ids=tokens, use_cache=False, **about)
+        hidden = output.last_hidden_state.flatten(0, 1)
+        weight = net.get_output_embeddings().weight
+        return linear_cross_entropy(hidden, weight, targets.flatten(), scale)
+
+
+def build(config: TrainConfig, device: torch.device) -> LanguageModel:
+    """The model that --model names. Its weights, if it is not a hook's, are yet to be filled.
+
+    Raises ConfigError for one that cannot be found or used.
+    """
+    torch.manual_seed(config.seed)
+    if is_hook(config.model):
+        with device:
+            return LanguageModel(_call_hook(config), config.model)
+    with torch.device("meta"):
+        if config.model in PRESETS:
+            return HuggingFaceModel(_preset(PRESETS[config.model]), config.model)
+        return _pretrained(config.model)
+
+
+def parameter_count(module: nn.Module) -> int:
+    """Of the whole module, however it is sharded."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def flops_per_token(size: ModelSize, seq_len: int) -> int:
+    """Floating-point operations of forward and backward pass for one token.
+
+    6 for each parameter and 12 x layers x hidden x seq_len for attention.
+    Source: Chowdhery et al., PaLM (2022), appendix B.
+    """
+    return 6 * size.parameters + 12 * size.layers * size.hidden * seq_len
+
+
+def _preset(shape: ModelShape) -> Qwen2ForCausalLM:
     config = Qwen2Config(
         vocab_size=shape.vocab_size,
         hidden_size=shape.hidden_size,
@@ -27,30 +138,75 @@ def build(shape: ModelShape, seed: int, device: torch.device) -> Qwen2ForCausalL
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.kv_heads,
         max_position_embeddings=shape.max_seq_len,
+        tie_word_embeddings=shape.tied,
         use_cache=False,
-        attn_implementation="sdpa",
+        attn_implementation=attention.NAME,
     )
-    with device:
-        return Qwen2ForCausalLM(config)
+    return Qwen2ForCausalLM(config)
 
 
-def parameter_count(model: nn.Module) -> int:
-    """Of the whole model, however it is sharded."""
-    return sum(parameter.numel() for parameter in model.parameters())
+def _pretrained(name: str) -> LanguageModel:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        config = AutoConfig.from_pretrained(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(_not_found(name, error)) from error
+    try:
+        net = AutoModelForCausalLM.from_config(config, attn_implementation=attention.NAME)
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"{name!r} is no causal language model: {_first_line(error)}") from error
+    return HuggingFaceModel(net, name) if _plain_head(net) else LanguageModel(net, name)
 
 
-def next_token_loss(model: nn.Module, tokens: Tensor) -> Tensor:
-    """Mean cross-entropy, in nats, of predicting each token from those before.
-
-    tokens has the shape [batch, seq_len + 1]; the result is a scalar in fp32.
-    """
-    logits = cast(Tensor, model(input_ids=tokens[:, :-1]).logits)
-    return functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
-
-
-def build_optimizer(model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-    # Fused: one kernel for all parameters. On the CPU it saves most of the
-    # per-parameter cost of sharded tensors, on a GPU most of the launches.
-    return torch.optim.AdamW(
-        model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.1, fused=True
+def _plain_head(net: nn.Module) -> bool:
+    """Whether logits are hidden states times a matrix, and attention can be replaced."""
+    config = cast(Any, net).config
+    head = cast(Any, net).get_output_embeddings()
+    scaled = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+    return (
+        isinstance(head, nn.Linear)
+        and head.bias is None
+        and all(getattr(config, name, None) is None for name in scaled)
+        and bool(getattr(net, "_supports_attention_backend", False))
     )
+
+
+def _not_found(name: str, error: Exception) -> str:
+    if Path(name).is_dir():
+        return f"reading the model in {name!r}: {_first_line(error)}"
+    presets = ", ".join(PRESETS)
+    return (
+        f"unknown model {name!r}: it is no preset ({presets}), no folder here, and Hugging Face "
+        f"has no such model, or cannot be reached, or wants HF_TOKEN ({_first_line(error)})"
+    )
+
+
+def _call_hook(config: TrainConfig) -> nn.Module:
+    """The module that the user's function makes, given the configuration."""
+    module_name, _, name = config.model.partition(":")
+    module_name = module_name.removesuffix(".py").replace("/", ".")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"--model {config.model}: {error}") from error
+    finally:
+        sys.path.remove(here)
+    if not callable(function := getattr(module, name, None)):
+        raise ConfigError(f"--model {config.model}: {module_name} has no function {name!r}")
+    net = function(config)
+    if not isinstance(net, nn.Module):
+        raise ConfigError(f"--model {config.model} must return an nn.Module, not {_kind(net)}")
+    return net
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor {list(value.shape)}"
+    return f"a {type(value).__name__}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

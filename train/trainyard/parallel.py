@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import sys
@@ -13,8 +14,13 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.utils.checkpoint import checkpoint
+
+from trainyard.config import TrainConfig
+from trainyard.model import LanguageModel
+from trainyard.plan import Machines, Plan
 
 
 @dataclass(frozen=True)
@@ -24,10 +30,19 @@ class World:
     rank: int
     size: int
     local_rank: int  # among the ranks of this node
+    local_size: int
     node_rank: int  # nodes are numbered by their lowest rank
+    nodes: int
     node: str  # the name of the Ray node, else of the host
     device: torch.device
     backend: str  # of the collectives: nccl or gloo
+
+    @property
+    def machines(self) -> Machines:
+        """What plan.choose wants to know."""
+        gpu = self.device.type == "cuda"
+        memory = torch.cuda.mem_get_info()[1] if gpu else 0
+        return Machines(self.nodes, self.size // self.nodes, memory, 2 if gpu else 4)
 
 
 @contextlib.contextmanager
@@ -72,7 +87,9 @@ def _world(device: torch.device) -> World:
         rank=rank,
         size=size,
         local_rank=places[:rank].count(places[rank]),
+        local_size=places.count(places[rank]),
         node_rank=nodes.index(places[rank]),
+        nodes=len(nodes),
         node=places[rank][1],
         device=device,
         backend=dist.get_backend(),
@@ -91,23 +108,49 @@ def _node() -> tuple[str, str]:
     return socket.gethostname(), socket.gethostname()
 
 
-def shard(model: nn.Module, layers: nn.ModuleList, world: World) -> None:
-    """Shard parameters, gradients and optimizer state over all ranks (FSDP2).
+def shard(model: LanguageModel, plan: Plan, config: TrainConfig, world: World) -> None:
+    """Spread parameters, gradients and optimizer state as planned (FSDP2).
 
-    Weights stay fp32. GPUs compute in bf16 and reduce gradients in fp32.
+    Weights stay fp32. GPUs compute in bf16 and reduce gradients in bf16, which
+    halves what crosses the network. DDP is sharding over groups of one rank.
     """
-    mesh = init_device_mesh(world.device.type, (world.size,))
+    mesh = _mesh(plan, world)
     policy = MixedPrecisionPolicy()
     if world.device.type == "cuda":
-        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    # Gathered parameters are kept until the backward pass has used them: the
-    # presets are small, and it saves every second all-gather.
-    for module in (*layers, model):
-        fully_shard(module, mesh=mesh, mp_policy=policy, reshard_after_forward=False)
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+    on_gpu = world.device.type == "cuda"
+    compiled = config.compile == "on" or (config.compile == "auto" and on_gpu)
+    for layer in model.layers:
+        # The forward pass alone: what FSDP does before and after it is not compiled.
+        if compiled:
+            layer.forward = torch.compile(layer.forward)
+        if plan.activation_checkpointing:
+            layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
+        fully_shard(layer, mesh=mesh, mp_policy=policy, reshard_after_forward=plan.reshard)
+    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=False)
+
+
+def _mesh(plan: Plan, world: World) -> DeviceMesh:
+    """One dimension to shard over or, where the model is replicated, two."""
+    device, shards = world.device.type, plan.shard_ranks
+    if shards == world.size:
+        return init_device_mesh(device, (world.size,), mesh_dim_names=("shard",))
+    shape = (world.size // shards, shards)
+    return init_device_mesh(device, shape, mesh_dim_names=("replicate", "shard"))
+
+
+def synchronize_gradients(model: nn.Module, last: bool) -> None:
+    """Whether the next backward pass ends a step: only then gradients are summed over ranks.
+
+    Until then gathered weights are kept too, so that a step gathers them once.
+    """
+    assert isinstance(model, FSDPModule)
+    model.set_requires_gradient_sync(last)
+    model.set_reshard_after_backward(last)
 
 
 class LateScalar:
-    """The mean of a scalar over all ranks, and when it was ready, read later.
+    """The sum of a scalar over all ranks, and when it was ready, read later.
 
     Reading a value at once would stall the device until the host has queued
     new work. Here the copy to the host is queued right behind the work that
@@ -115,10 +158,11 @@ class LateScalar:
     nothing else.
     """
 
-    def __init__(self, value: Tensor) -> None:
+    def __init__(self, value: Tensor, reduce: bool = True) -> None:
         total = value.detach().clone()
-        dist.all_reduce(total)
-        self._value = (total / dist.get_world_size()).to("cpu", non_blocking=True)
+        if reduce:
+            dist.all_reduce(total)
+        self._value = total.to("cpu", non_blocking=True)
         self._ready_at = time.perf_counter()
         self._ready: torch.cuda.Event | None = None
         if value.is_cuda:

@@ -8,69 +8,132 @@ if __name__ == "__main__":
 
     raise SystemExit(main())
 
-import time
-from pathlib import Path
-
 import torch
-from torch import Tensor, nn
+import torch.distributed as dist
+from torch import Tensor
 
-from trainyard import checkpoint, data, model
+from trainyard import checkpoint, evidence, export, failure, model, optimizer, parallel, plan
+from trainyard import weights as weight_files
 from trainyard.config import TrainConfig
-from trainyard.manifest import Manifest
+from trainyard.guard import Guard
+from trainyard.loss import IGNORED
 from trainyard.metrics import Metrics
-from trainyard.parallel import LateScalar, distributed, shard
+from trainyard.model import LanguageModel
+from trainyard.parallel import LateScalar, World, distributed
+from trainyard.reader import Batch, Reader
 
-WARMUP_STEPS = 20
+EVAL_BATCHES = 16
 
 
+@failure.told
 def train(config: TrainConfig) -> None:
     """Train on this rank until config.steps, then save. All ranks call this."""
     with distributed() as world:
         metrics = Metrics(config, world)
         metrics.rank()
 
-        tokens = data.load(config.data)
-        windows = data.Windows(tokens, config.seq_len, config.seed)
-        net = model.build(config.shape, config.seed, world.device)
-        parameters = model.parameter_count(net)
-        shard(net, net.model.layers, world)
-        optimizer = model.build_optimizer(net, config.learning_rate)
+        # The model, spread as the plan says, each rank with its own part.
+        net = model.build(config, world.device)
+        size = net.size()
+        chosen = plan.choose(config, size, world.machines)
+        originals = weight_files.twins(net)
+        parallel.shard(net, chosen, config, world)
+        weight_files.fill(net, originals, config, world)
+        adamw = optimizer.build_optimizer(net, config)
 
-        first, position = 0, 0
-        if config.resume:
-            saved = checkpoint.load(Path(config.resume), net, optimizer)
-            first, position = saved.step, saved.position
-        metrics.start(parameters, len(tokens))
+        # Go on from the newest checkpoint, if there is one.
+        checkpoints = checkpoint.Checkpoints(config, world, net, adamw)
+        saved = checkpoints.load()
+        first, position = (saved.step, saved.position) if saved else (0, None)
+        reader = Reader(config, world.rank, world.size, position)
+        guard = Guard()
+        metrics.start(size, chosen, reader.info, first)
 
         for step in range(first + 1, config.steps + 1):
-            mine = position + world.rank * config.batch_size
-            batch = torch.from_numpy(windows.batch(mine, config.batch_size))
-            position += world.size * config.batch_size
-            rate = learning_rate(config, step)
-            loss = train_step(net, optimizer, batch.to(world.device, non_blocking=True), rate)
-            metrics.step(step, LateScalar(loss), rate)
-        metrics.flush()
+            metrics.timeline.start()
+            batches = [next(reader) for _ in range(config.accumulate)]
+            metrics.timeline.mark("data")
+            rate = optimizer.learning_rate(config, step)
+            with metrics.profiled(step):
+                loss, norm = train_step(net, adamw, batches, rate, config.clip, world, metrics)
+            metrics.step(step, loss, norm, rate)
 
-        began = time.perf_counter()
-        about = Manifest(config.steps, position, len(tokens), config.to_dict())
-        path = checkpoint.save(Path(config.checkpoint_dir), net, optimizer, about)
-        metrics.checkpoint(path, config.steps, time.perf_counter() - began)
+            last = step == config.steps
+            if config.eval_every and (step % config.eval_every == 0 or last):
+                metrics.evaluation(step, evaluate(net, config, world))
+            if last or (config.checkpoint_every and step % config.checkpoint_every == 0):
+                checkpoints.save(step, batches[-1].position)
+            metrics.checkpoints(checkpoints.completed())
+
+        metrics.flush()
+        checkpoints.finish()
+        metrics.checkpoints(checkpoints.completed())
+        if config.export:
+            metrics.exported(export.save(net, config, world))
         metrics.done()
 
 
 def train_step(
-    net: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, rate: float
-) -> Tensor:
-    """One optimizer step on a batch [batch_size, seq_len + 1]; the loss of this rank."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    loss = model.next_token_loss(net, batch)
-    torch.autograd.backward(loss)  # averages the gradients over all ranks
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss
+    net: LanguageModel,
+    adamw: torch.optim.Optimizer,
+    batches: list[Batch],
+    rate: float,
+    clip: float,
+    world: World,
+    metrics: Metrics,
+) -> tuple[LateScalar, LateScalar]:
+    """One optimizer step on one or more batches; the mean loss of all tokens of all ranks.
+
+    Returns it with the norm of the gradients; both can be read later.
+    """
+    inputs = [to_device(batch, world.device) for batch in batches]
+    scale = world.size / predicted([targets for _, targets, _ in inputs])
+    loss = torch.zeros((), device=world.device)
+    for number, (tokens, targets, documents) in enumerate(inputs, start=1):
+        parallel.synchronize_gradients(net, last=number == len(inputs))
+        piece = net(tokens, targets, scale, documents)
+        torch.autograd.backward(piece)  # averages the gradients over all ranks
+        loss += piece.detach() / world.size
+    metrics.timeline.mark("forward_backward")
+    norm = optimizer.gradient_norm(net)
+    optimizer.step(adamw, norm, rate, clip)
+    metrics.timeline.mark("optimizer")
+    return LateScalar(loss), LateScalar(norm, reduce=False)
 
 
-def learning_rate(config: TrainConfig, step: int) -> float:
-    """Linear warm-up, then constant. Steps count from 1."""
-    return config.learning_rate * min(1.0, step / WARMUP_STEPS)
+@torch.no_grad()
+def evaluate(net: LanguageModel, config: TrainConfig, world: World) -> float:
+    """The mean loss, in nats, over the first held-back tokens of all ranks."""
+    with Reader(config, world.rank, world.size, held_back=True) as reader:
+        loss = torch.zeros(2, device=world.device)
+        one = torch.ones((), device=world.device)
+        for _ in range(EVAL_BATCHES):
+            tokens, targets, documents = to_device(next(reader), world.device)
+            loss[0] += net(tokens, targets, one, documents)
+            loss[1] += (targets != IGNORED).sum()
+    dist.all_reduce(loss)
+    return float(loss[0] / loss[1])
+
+
+def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Tokens, targets and documents, each [batch_size, seq_len], on the device.
+
+    The first token of the next document is no target: nothing foretells it.
+    """
+    rows = torch.from_numpy(batch.tokens)
+    if device.type == "cuda":
+        rows = rows.pin_memory()
+    rows = rows.to(device, non_blocking=True)
+    tokens, targets = rows[:, :-1], rows[:, 1:]
+    if batch.documents is None:
+        return tokens, targets, None
+    owners = torch.from_numpy(batch.documents).to(device, non_blocking=True)
+    targets = targets.where(owners[:, 1:] == owners[:, :-1], IGNORED)
+    return tokens, targets, owners[:, :-1].contiguous()
+
+
+def predicted(targets: list[Tensor]) -> Tensor:
+    """How many tokens of all ranks are predicted in a step: a scalar on their device."""
+    count = torch.stack([(part != IGNORED).sum() for part in targets]).sum().float()
+    dist.all_reduce(count)
+    return count

@@ -1,0 +1,84 @@
+"""Every parallel mode trains as one process does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import RunRanks, Settings
+
+from trainyard import model, optimizer, parallel, weights
+from trainyard.config import TrainConfig
+from trainyard.parallel import distributed
+from trainyard.plan import Plan
+
+STEPS = 5
+ROWS = 8
+SEQ_LEN = 16
+
+
+def losses(config: TrainConfig, shard_ranks: int, reshard: bool, recompute: bool) -> list[float]:
+    """The losses of a few steps on rows that are the same for any number of ranks."""
+    with distributed() as world:
+        net = model.build(config, world.device)
+        originals = weights.twins(net)
+        chosen = Plan("test", shard_ranks, reshard, recompute, "", 0, 0)
+        parallel.shard(net, chosen, config, world)
+        weights.fill(net, originals, config, world)
+        adamw = optimizer.build_optimizer(net, config)
+        generator = torch.Generator().manual_seed(0)
+        rows = torch.randint(0, 256, (ROWS, SEQ_LEN + 1), generator=generator)
+        seen = []
+        for _ in range(STEPS):
+            documents = (torch.arange(SEQ_LEN + 1) >= 5).long().expand(ROWS, -1)
+            mine = slice(world.rank, None, world.size)
+            pieces = torch.split(rows[mine], ROWS // world.size // config.accumulate)
+            scale = torch.tensor(world.size / (ROWS * SEQ_LEN))
+            loss = torch.zeros(())
+            for number, piece in enumerate(pieces, start=1):
+                parallel.synchronize_gradients(net, last=number == len(pieces))
+                owners = documents[: len(piece), :-1].contiguous()
+                part = net(piece[:, :-1], piece[:, 1:], scale, owners)
+                torch.autograd.backward(part)
+                loss += part.detach() / world.size
+            optimizer.step(adamw, optimizer.gradient_norm(net), 1e-3, config.clip)
+            seen.append(parallel.LateScalar(loss).read())
+        return seen
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, list[float]]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shard_ranks", "reshard", "recompute", "accumulate"),
+    [
+        (2, 1, False, False, 1),  # ddp
+        (2, 2, False, False, 2),  # fsdp
+        (2, 2, True, True, 1),
+        (4, 4, False, False, 1),
+        (4, 2, False, False, 2),  # hsdp
+        (4, 1, False, False, 1),
+    ],
+)
+def test_modes(
+    ranks: int,
+    shard_ranks: int,
+    reshard: bool,
+    recompute: bool,
+    accumulate: int,
+    settings: Settings,
+    run_ranks: RunRanks,
+    expected: dict[str, list[float]],
+) -> None:
+    config = settings("--clip", "0.1")
+    if not expected:
+        expected["losses"] = run_ranks(1, losses, config, 1, False, False)[0]
+    alone = expected["losses"]
+    assert alone[0] == pytest.approx(5.545, abs=0.2)  # ln 256: it knows nothing yet
+    assert alone[-1] < alone[0] - 0.05
+    config = replace(config, accumulate=accumulate)
+    for found in run_ranks(ranks, losses, config, shard_ranks, reshard, recompute):
+        assert found == pytest.approx(alone, abs=2e-4)

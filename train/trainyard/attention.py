@@ -1,0 +1,113 @@
+"""Causal attention among the documents that share a row.
+
+Rows are packed: a row of seq_len tokens holds several documents one after the
+other, and no token may look at another document's. The boundaries go to every
+layer as keyword arguments of the model's forward pass, which transformers hands
+on to the attention function that a configuration names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AttentionInterface
+
+NAME = "trainyard"
+
+
+def boundaries(documents: Tensor) -> dict[str, Tensor]:
+    """What the layers need to know about documents [batch, seq_len], on its device.
+
+    positions [batch, seq_len]: of each token in its document.
+    On GPUs cumulative_lengths [n], int32: where each document begins in the
+    batch as one long row, with the end; padded with the end to one of few
+    lengths, since each new length may compile the layers again. On CPUs mask
+    [batch, 1, seq_len, seq_len]: true where the second token may be looked at.
+    """
+    batch, seq_len = documents.shape
+    place = torch.arange(seq_len, device=documents.device)
+    first = torch.ones_like(documents, dtype=torch.bool)
+    first[:, 1:] = documents[:, 1:] != documents[:, :-1]
+    begins = torch.where(first, place, 0).cummax(dim=1).values
+    positions = place - begins
+    if not documents.is_cuda:
+        same = documents[:, :, None] == documents[:, None, :]
+        return {"positions": positions, "mask": (same & same.tril()).unsqueeze(1)}
+    starts = first.flatten().nonzero().flatten().to(torch.int32)
+    end = batch * seq_len
+    padded = functional.pad(starts, (0, _padding(len(starts))), value=end)
+    return {"positions": positions, "cumulative_lengths": padded}
+
+
+def _padding(count: int) -> int:
+    """How many entries follow count ones: at least one, up to a power of two."""
+    return int(2 ** max(5, count.bit_length())) - count
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    mask: Tensor | None = None,
+    cumulative_lengths: Tensor | None = None,
+    sliding_window: int | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attention of query [batch, heads, seq_len, size] on key and value.
+
+    key and value may have fewer heads, each for a group of the query's. Returns
+    [batch, seq_len, heads, size]. Without boundaries a row is one document.
+    """
+    grouped = query.shape[1] != key.shape[1]
+    if cumulative_lengths is not None:
+        return _packed(query, key, value, cumulative_lengths, scaling, sliding_window), None
+    seq_len = query.shape[2]
+    if sliding_window and sliding_window < seq_len:
+        place = torch.arange(seq_len, device=query.device)
+        near = (place[:, None] - place) < sliding_window
+        mask = near.tril() if mask is None else mask & near
+    output = functional.scaled_dot_product_attention(
+        query, key, value, mask, scale=scaling, is_causal=mask is None, enable_gqa=grouped
+    )
+    return output.transpose(1, 2), None
+
+
+def _packed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cumulative_lengths: Tensor,
+    scaling: float | None,
+    sliding_window: int | None,
+) -> Tensor:
+    """Flash attention over documents of different lengths, without a mask in memory."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    batch, heads, seq_len, size = query.shape
+    longest = min(seq_len, sliding_window or seq_len)
+    flat_query, flat_key, flat_value = (
+        part.transpose(1, 2).flatten(0, 1) for part in (query, key, value)
+    )
+    output = varlen_attn(
+        flat_query,
+        flat_key,
+        flat_value,
+        cu_seq_q=cumulative_lengths,
+        cu_seq_k=cumulative_lengths,
+        max_q=seq_len,
+        max_k=seq_len,
+        scale=scaling,
+        window_size=(longest - 1 if longest < seq_len else -1, 0),
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+    assert isinstance(output, Tensor)
+    return output.view(batch, seq_len, heads, size)
+
+
+AttentionInterface.register(NAME, attention)

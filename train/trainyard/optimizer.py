@@ -1,0 +1,71 @@
+"""AdamW, the learning rate of a step, and what is done to gradients before it."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from trainyard.config import TrainConfig
+
+DECAY = 0.2  # the last part of a wsd schedule, in which the rate falls to zero
+FLOOR = 0.1  # of the highest rate, where a cosine schedule ends
+
+
+def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """AdamW in one kernel for all parameters; norms and biases do not decay."""
+    matrices = [weight for weight in model.parameters() if weight.dim() > 1]
+    vectors = [weight for weight in model.parameters() if weight.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": config.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=config.learning_rate,
+        betas=(0.9, 0.95),
+        fused=True,
+    )
+
+
+def learning_rate(config: TrainConfig, step: int) -> float:
+    """The rate of a step, counted from 1: linear warm-up, then the schedule.
+
+    cosine falls to FLOOR of the highest rate at the last step; wsd (warm-up,
+    stable, decay) is constant and falls linearly in the last part of the run.
+    """
+    if step < config.warmup_steps:
+        return config.learning_rate * step / config.warmup_steps
+    progress = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
+    if config.schedule == "cosine":
+        share = FLOOR + (1 - FLOOR) * (1 + math.cos(math.pi * progress)) / 2
+    elif config.schedule == "wsd":
+        share = min(1.0, (1 - progress) / DECAY + 1 / config.steps)
+    else:
+        share = 1.0
+    return config.learning_rate * share
+
+
+def gradient_norm(model: nn.Module) -> Tensor:
+    """The L2 norm of all gradients of all ranks, a scalar on the device."""
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    return norm.full_tensor() if isinstance(norm, DTensor) else norm
+
+
+def step(optimizer: torch.optim.Optimizer, norm: Tensor, rate: float, clip: float) -> None:
+    """Update the weights, with gradients scaled down to a norm of clip (0: any).
+
+    A norm that is not finite leaves weights and moments as they are. Both are
+    decided on the device, by what the fused kernel takes from a gradient scaler:
+    the host does not wait for the norm.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
+    if clip:
+        optimizer.grad_scale = (norm / clip).clamp(min=1.0)  # type: ignore[attr-defined]
+    optimizer.step()
+    optimizer.zero_grad()
