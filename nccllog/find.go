@@ -184,8 +184,16 @@ func hasAny(b []byte, chars string) bool {
 	return false
 }
 
-// clean is bare for what was in a string, where escape sequences and NUL bytes
-// may have been escaped.
+// clean is bare for the text of a string, where line ends, escape sequences and
+// NUL bytes may have been escaped. Such texts are short: one look at each byte
+// costs less than a quick pass for each character.
 func clean(b []byte) bool {
-	return bare(b) && bytes.IndexByte(b, esc) < 0 && bytes.IndexByte(b, 0) < 0
+	for _, c := range b {
+		if unclean[c] {
+			return false
+		}
+	}
+	return true
 }
+
+var unclean = [256]bool{'\n': true, '\r': true, '"': true, '&': true, '\\': true, esc: true, 0: true}

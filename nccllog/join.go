@@ -171,10 +171,9 @@ func cutLineEnd(b []byte) ([]byte, bool) {
 	if !bytes.HasSuffix(b, []byte(`\n`)) {
 		return b, false
 	}
-	text := b[:len(b)-2]
-	slashes := len(text) - len(bytes.TrimRight(text, `\`))
-	if slashes%2 == 1 { // \\n is a backslash and an n
+	text := len(b) - len(`\n`)
+	if escaped(b, text) { // \\n is a backslash and an n
 		return b, false
 	}
-	return text, true
+	return b[:text], true
 }

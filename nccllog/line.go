@@ -47,7 +47,7 @@ func (p *Parser) parts(b []byte, depth int) {
 // tells whether it is.
 func (p *Parser) simple(b []byte) bool {
 	at, level := marker(b)
-	if level == noLevel || !clean(b) || bytes.IndexByte(b, '\n') >= 0 {
+	if level == noLevel || !clean(b) {
 		return false
 	}
 	if _, next := marker(b[at+markerLen:]); next != noLevel {
