@@ -1,45 +1,65 @@
-"""What a run says about itself: one record an event, for programs or for people.
-
-With TRAINYARD_METRICS=json records are single lines on stdout that start with
-`{"trainyard": 1, "event": "`; the number is the version of this contract.
-Otherwise rank 0 prints a line for people and keeps the records in
-`metrics.jsonl` in the checkpoint folder.
-"""
+"""What a run says about itself while it trains: records, curves and warnings."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import math
 import os
-import sys
-from pathlib import Path
-from typing import Any, TextIO
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TextIO
 
 import torch
 
+from trainyard import exposed, failure, flops
 from trainyard.config import TrainConfig
+from trainyard.exposed import Communication
+from trainyard.guard import Guard
+from trainyard.journal import Journal
+from trainyard.late import LateStep, Speed
 from trainyard.parallel import LateScalar, World
+from trainyard.plan import ModelSize, Plan
+from trainyard.timeline import Timeline
 
-VERSION = 1
-FILE = "metrics.jsonl"
+if TYPE_CHECKING:
+    from trainyard.reader import DataInfo
+
+# What of a step's record is drawn as a curve.
+CURVES = (
+    "loss",
+    "grad_norm",
+    "learning_rate",
+    "tokens_per_second",
+    "mfu",
+    "seconds",
+    "data_seconds",
+    "forward_backward_seconds",
+    "optimizer_seconds",
+    "exposed_communication_seconds",
+    "memory_bytes",
+)
 
 
 class Metrics:
-    """Writes records; the methods are the events. Rank 0 alone writes most."""
+    """The methods are the events; all ranks call them, and rank 0 writes most."""
 
     def __init__(self, config: TrainConfig, world: World, stdout: TextIO | None = None) -> None:
+        self.timeline = Timeline(world.device)
         self._config = config
         self._world = world
-        self._stdout = sys.stdout if stdout is None else stdout
         self._leads = world.rank == 0
-        self._unread: tuple[int, LateScalar, float] | None = None
+        self._journal = Journal(config, self._leads, stdout)
+        self._emit = self._journal.write
+        self._guard = Guard()
+        self._first = 0
+        self._on_gpu = world.device.type == "cuda"
+        peak = flops.peak(torch.cuda.get_device_name(world.device)) if self._on_gpu else None
+        tokens = config.batch_size * config.seq_len * config.accumulate * world.size
+        self._speed = Speed(tokens, world.size, 0.0, peak)
+        self._communication: list[Communication] = []
+        self._unread: LateStep | None = None
         self._losses: list[float] = []
         self._elapsed = 0.0
-        self._last = LateScalar(torch.zeros((), device=world.device))
-        self._file: TextIO | None = None
-        if self._leads and not config.json_metrics:
-            directory = Path(config.checkpoint_dir)
-            directory.mkdir(parents=True, exist_ok=True)
-            self._file = (directory / FILE).open("a", encoding="utf-8")
 
     def rank(self) -> None:
         """Once on every rank, before anything else."""
@@ -57,111 +77,124 @@ class Metrics:
             backend=world.backend,
         )
 
-    def start(self, parameters: int, data_bytes: int) -> None:
-        """Once, when model and data are ready.
+    def start(self, model: ModelSize, plan: Plan, data: DataInfo, first: int) -> None:
+        """Once, when model and data are ready; first is the step of the checkpoint, or 0.
 
         All ranks meet here, and the first step is timed from here.
         """
         config, world = self._config, self._world
+        self._first = first
+        per_token = flops.flops_per_token(
+            model.parameters, model.layers, model.hidden, config.seq_len
+        )
+        self._speed = replace(self._speed, flops_per_token=per_token)
         self._emit(
             "start",
             model=config.model,
-            parameters=parameters,
+            parameters=model.parameters,
             data=config.data,
-            data_bytes=data_bytes,
+            data_bytes=data.bytes,
             steps=config.steps,
+            first_step=first + 1,
             batch_size=config.batch_size,
+            accumulate=config.accumulate,
             seq_len=config.seq_len,
             world_size=world.size,
             device=world.device.type,
             backend=world.backend,
-            parallel="fsdp2",
+            parallel=plan.parallel,
+            reason=plan.reason,
+            bytes_across_nodes=plan.bytes_across_nodes,
+            metrics_folder=str(self._journal.folder),
         )
-        self._last = LateScalar(torch.zeros((), device=world.device))
+        if first:
+            self._emit("resumed", step=first)
+        self._journal.open_trackers(self._warn_of_tracker)
+        LateScalar(torch.zeros((), device=world.device)).read()
+        failure.reached(first + 1)
+        self.timeline.start()
 
-    def step(self, step: int, loss: LateScalar, learning_rate: float) -> None:
-        """After each optimizer step, counted from 1; loss is the mean over ranks.
+    def profiled(self, step: int) -> contextlib.AbstractContextManager[None]:
+        """Around a step: in one step in a while, measures the communication in it."""
+        nth, steps = step - self._first, self._config.steps - self._first
+        if self._leads and self._on_gpu and exposed.is_due(nth, steps):
+            return exposed.measured(self._world.device, self._communication)
+        return contextlib.nullcontext()
+
+    def step(
+        self, step: int, loss: LateScalar, grad_norm: LateScalar | None, learning_rate: float
+    ) -> None:
+        """After each optimizer step, counted from 1; loss is the mean over all ranks.
 
         The record is written when the next step is under way (see LateScalar),
-        or by flush.
+        or by flush. Raises RunError where the numbers make no sense any more.
         """
+        parts, memory = self.timeline.cut(), self._peak_memory()
+        seen = self._communication.pop() if self._communication else None
         self.flush()
-        self._unread = (step, loss, learning_rate)
+        self._unread = LateStep(step, loss, grad_norm, learning_rate, parts, memory, seen)
+        failure.reached(step + 1)
 
     def flush(self) -> None:
-        """Write the record of the last step, waiting for its loss."""
+        """Write the record of the last step, waiting for its numbers."""
         if self._unread is None:
             return
-        step, loss, learning_rate = self._unread
-        self._unread = None
-        self._losses.append(loss.read())
-        seconds = loss.seconds_since(self._last)
-        self._last = loss
-        self._elapsed += seconds
-        self._emit(
-            "step",
-            step=step,
-            steps=self._config.steps,
-            loss=round(self._losses[-1], 6),
-            tokens_per_second=round(self._tokens_per_step / seconds, 1),
-            seconds=round(seconds, 6),
-            elapsed=round(self._elapsed, 6),
-            world_size=self._world.size,
-            learning_rate=learning_rate,
-        )
+        late, self._unread = self._unread, None
+        fields = late.record(self._speed)
+        step, loss = late.step, fields["loss"]
+        self._losses.append(loss)
+        self._elapsed += fields["seconds"]
+        elapsed = round(self._elapsed, 6)
+        self._emit("step", steps=self._config.steps, elapsed=elapsed, **fields)
+        self._journal.track(step, {name: fields[name] for name in CURVES})
+        if warning := self._guard.see(step, loss, fields["grad_norm"]):
+            self.warning(step, warning)
 
-    def checkpoint(self, path: Path, step: int, seconds: float) -> None:
-        """After a checkpoint is complete."""
-        self._emit("checkpoint", path=str(path), step=step, seconds=round(seconds, 6))
+    def evaluation(self, step: int, loss: float) -> None:
+        """After an evaluation; loss is in nats, the mean over all held-back tokens."""
+        self.flush()
+        perplexity = math.exp(min(loss, 700.0))  # more is no float
+        self._emit("evaluation", step=step, loss=round(loss, 6), perplexity=round(perplexity, 4))
+        self._journal.track(step, {"evaluation/loss": loss, "evaluation/perplexity": perplexity})
+
+    def checkpoints(self, completed: Iterable[tuple[str, int, float]]) -> None:
+        """For checkpoints that are complete by now: place, step, seconds that it took."""
+        for path, step, seconds in completed:
+            self._emit("checkpoint", path=path, step=step, seconds=round(seconds, 6))
+
+    def exported(self, path: str) -> None:
+        self._emit("exported", path=path)
+
+    def warning(self, step: int, message: str) -> None:
+        self._emit("warning", step=step, message=message)
+
+    def evidence(self, fields: dict[str, Any]) -> None:
+        """What each rank knows of its machine and network, for the verdict."""
+        self._emit("evidence", every_rank=True, **fields)
 
     def done(self) -> None:
         """Once, at the end. Steps and seconds are those of this run alone."""
+        self.flush()
         steps, seconds = len(self._losses), self._elapsed
+        self._journal.close()
         self._emit(
             "done",
             steps=steps,
-            first_loss=round(self._losses[0], 6),
-            last_loss=round(self._losses[-1], 6),
+            first_loss=round(self._losses[0], 6) if steps else None,
+            last_loss=round(self._losses[-1], 6) if steps else None,
             seconds=round(seconds, 6),
-            tokens_per_second=round(steps * self._tokens_per_step / seconds, 1),
+            tokens_per_second=round(steps * self._speed.tokens_per_step / seconds, 1)
+            if steps
+            else None,
         )
 
-    @property
-    def _tokens_per_step(self) -> int:
-        return self._config.batch_size * self._config.seq_len * self._world.size
+    def _peak_memory(self) -> int | None:
+        """The most that was allocated on the GPU since the last call, in bytes."""
+        if not self._on_gpu:
+            return None
+        peak = torch.cuda.max_memory_allocated(self._world.device)
+        torch.cuda.reset_peak_memory_stats(self._world.device)
+        return peak
 
-    def _emit(self, event: str, every_rank: bool = False, **fields: Any) -> None:
-        if self._config.json_metrics:
-            if self._leads or every_rank:
-                self._write(json_line(event, fields))
-        elif self._leads:
-            self._write(text_line(event, fields))
-            if self._file:
-                self._file.write(json_line(event, fields) + "\n")
-                self._file.flush()
-
-    def _write(self, line: str) -> None:
-        # Not print: Ray Train replaces it by one that goes through its logger,
-        # which adds a prefix and a second copy in another file.
-        self._stdout.write(line + "\n")
-        self._stdout.flush()
-
-
-def json_line(event: str, fields: dict[str, Any]) -> str:
-    return json.dumps({"trainyard": VERSION, "event": event, **fields})
-
-
-_TEXT = {
-    "rank": "rank {rank} of {world_size} on {node}, {device}, {backend}",
-    "start": "{model}: {parameters:,} parameters, {data_bytes:,} bytes of {data},"
-    " {world_size} ranks",
-    "step": "step {step:>6}/{steps}  loss {loss:7.4f}  {tokens_per_second:>11,.0f} tokens/s"
-    "  {seconds:8.3f} s  lr {learning_rate:.2e}",
-    "checkpoint": "saved {path} in {seconds:.1f} s",
-    "done": "done: {steps} steps in {seconds:.1f} s, loss {first_loss:.4f} -> {last_loss:.4f},"
-    " {tokens_per_second:,.0f} tokens/s",
-}
-
-
-def text_line(event: str, fields: dict[str, Any]) -> str:
-    return _TEXT[event].format(**fields)
+    def _warn_of_tracker(self, message: str) -> None:
+        self.warning(self._first + len(self._losses), message)
