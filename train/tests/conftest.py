@@ -7,10 +7,11 @@ import os
 import pickle
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -34,6 +35,25 @@ def settings(tmp_path: Path) -> Settings:
         return configuration.parse([*small, *arguments], {configuration.METRICS_VARIABLE: "json"})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """A server that speaks S3, with a bucket `bucket`: the environment that leads to it."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    urlopen(Request(f"{endpoint}/bucket", method="PUT")).close()
+    yield {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+    server.stop()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from pyarrow import fs
@@ -127,6 +128,23 @@ def _replace(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+@contextlib.contextmanager
+def open_write(uri: str) -> Iterator[BinaryIO]:
+    """A file to write bit by bit; when closed it is on the disk, or uploaded.
+
+    One that an error interrupts may be there in part.
+    """
+    system, path = filesystem(uri)
+    if not is_local(uri):
+        with system.open_output_stream(path) as stream:
+            yield stream
+        return
+    with Path(path).open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync(folder: Path) -> None:
