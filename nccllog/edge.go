@@ -6,8 +6,8 @@ package nccllog
 // leaves out) and the ring seen from one rank ("Ring 00 : 1 -> 0 -> 1").
 func (p *Parser) channel(ps *process, r *record) bool {
 	s := scanner{r.msg}
-	old := s.skip("Ring ")
-	if !old && !s.skip("Channel ") {
+	old := !s.skip("Channel ")
+	if old && !s.skip("Ring ") {
 		return false
 	}
 	var e parsedEdge
@@ -110,9 +110,8 @@ func (e *parsedEdge) tail(s scanner) bool {
 		named := parseComm(s.b[at+1:])
 		named.rank = e.Own()
 		e.named = &named
-		s.b = s.b[:at]
+		s.b = s.b[:trimBlanks(s.b, at)]
 	}
-	s.b = s.b[:trimBlanks(s.b, len(s.b))]
 	e.Proxy = -1
 	switch {
 	case s.skip("NET/"):

@@ -103,14 +103,17 @@ func (f *finder) findOther(from int) {
 
 // indexNCCL returns the first place of NCCL at or after from, len(b) if none.
 func indexNCCL(b []byte, from int) int {
-	for from < len(b) {
-		from += indexByte(b[from:], 'N')
+	for {
+		next := bytes.IndexByte(b[from:], 'N')
+		if next < 0 {
+			return len(b)
+		}
+		from += next
 		if len(b)-from >= len("NCCL") && string(b[from:from+len("NCCL")]) == "NCCL" {
 			return from
 		}
 		from++
 	}
-	return len(b)
 }
 
 // indexOther is indexNCCL for the other needles that begin with the byte.

@@ -93,12 +93,19 @@ func mix(h uint64, b []byte) uint64 {
 
 func (r *recent) find(left, pod []byte) *recentLine {
 	row := r.row(left, pod)
-	for i := range row {
-		if l := &row[i]; l.process != nil && bytes.Equal(l.left, left) && bytes.Equal(l.pod, pod) {
-			return l
-		}
+	switch {
+	case row[0].is(left, pod):
+		return &row[0]
+	case row[1].is(left, pod):
+		return &row[1]
 	}
 	return nil
+}
+
+// is looks at pods only where there are any.
+func (l *recentLine) is(left, pod []byte) bool {
+	return l.process != nil && string(l.left) == string(left) &&
+		len(l.pod) == len(pod) && (len(pod) == 0 || string(l.pod) == string(pod))
 }
 
 // add takes the place of the older line in the row.

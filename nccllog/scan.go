@@ -42,8 +42,12 @@ func (s *scanner) hex() (uint64, bool) {
 	b, _ := cutPrefix(s.b, "0x")
 	var n uint64
 	i := 0
-	for ; i < len(b) && i < 17 && isHex(b[i]); i++ {
-		n = n<<4 | uint64(b[i]&0xf+b[i]>>6*9)
+	for ; i < len(b) && i < 17; i++ {
+		digit, ok := hexDigit(b[i])
+		if !ok {
+			break
+		}
+		n = n<<4 | digit
 	}
 	s.b = b[i:]
 	return n, i > 0 && i < 17
