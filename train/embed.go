@@ -22,7 +22,3 @@ func Package() fs.FS { return source }
 // Lock returns the lock file of the package's environment: a pip requirements
 // file with exact versions and hashes of everything to install.
 func Lock() []byte { return []byte(lock) }
-
-// Presets returns the names of the models that the package can train, as its
-// config.py defines them.
-func Presets() []string { return []string{"tiny"} }

@@ -5,9 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,25 +58,5 @@ func TestLockIsACopy(t *testing.T) {
 	clear(train.Lock())
 	if !bytes.Equal(train.Lock(), want) {
 		t.Error("Lock() is not the content of requirements.lock")
-	}
-}
-
-// TestPresets reads the names where the package defines them.
-func TestPresets(t *testing.T) {
-	source, err := os.ReadFile("trainyard/config.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, found := strings.Cut(string(source), "\nPRESETS = {\n")
-	table, _, closed := strings.Cut(table, "\n}\n")
-	if !found || !closed {
-		t.Fatal("no PRESETS in config.py")
-	}
-	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^ {4}"([^"]+)": `).FindAllStringSubmatch(table, -1) {
-		names = append(names, m[1])
-	}
-	if diff := cmp.Diff(names, train.Presets()); diff != "" {
-		t.Errorf("presets (-config.py +embed.go):\n%s", diff)
 	}
 }

@@ -76,17 +76,34 @@ type Job struct {
 }
 
 // Train is the built-in training. It means nothing where Job.Command is set.
+// What the model decides is empty, 0 or, where 0 means something, -1.
 type Train struct {
-	Model        string  `json:"model"` // size preset
-	Steps        int     `json:"steps"`
-	SeqLen       int     `json:"seqLen"`       // tokens; 0: the preset's
-	BatchSize    int     `json:"batchSize"`    // sequences a worker and step; 0: the preset's
-	LearningRate float64 `json:"learningRate"` // 0: the preset's
-	NumWorkers   int     `json:"numWorkers"`   // 0: all that the cluster has
-	Seed         int     `json:"seed"`
-	Data         string  `json:"data"`
-	Resume       string  `json:"resume"`      // path of a checkpoint; empty: from the start
-	MaxFailures  int     `json:"maxFailures"` // restarts after a lost worker
+	Model                   string  `json:"model"`     // preset, Hugging Face id, folder or module:function
+	Tokenizer               string  `json:"tokenizer"` // empty: the model's
+	Data                    string  `json:"data"`      // empty: the model's
+	EvalData                string  `json:"evalData"`  // empty: a part of Data is held back
+	BrokenLines             string  `json:"brokenLines"`
+	Steps                   int     `json:"steps"`        // 0: the model's
+	SeqLen                  int     `json:"seqLen"`       // tokens; 0: the model's
+	BatchSize               int     `json:"batchSize"`    // sequences a worker and forward pass; 0: the model's
+	Accumulate              int     `json:"accumulate"`   // forward passes a step
+	LearningRate            float64 `json:"learningRate"` // 0: the model's
+	Schedule                string  `json:"schedule"`
+	WarmupSteps             int     `json:"warmupSteps"` // -1: the model's
+	WeightDecay             float64 `json:"weightDecay"`
+	Clip                    float64 `json:"clip"` // largest gradient norm; 0: any
+	Seed                    int     `json:"seed"`
+	EvalEvery               int     `json:"evalEvery"`  // steps; 0: never, -1: the model's
+	NumWorkers              int     `json:"numWorkers"` // 0: all that the cluster has
+	Parallel                string  `json:"parallel"`
+	Compile                 string  `json:"compile"`
+	ActivationCheckpointing string  `json:"activationCheckpointing"`
+	MaxFailures             int     `json:"maxFailures"`     // restarts after a lost worker; -1: no limit
+	CheckpointDir           string  `json:"checkpointDir"`   // path or URI; empty: the run's folder
+	CheckpointEvery         int     `json:"checkpointEvery"` // steps; 0: at the end, -1: the model's
+	Keep                    int     `json:"keep"`            // checkpoints
+	Resume                  string  `json:"resume"`          // a checkpoint or a folder of them; empty: from the start
+	Export                  string  `json:"export"`          // where to save the trained model; empty: nowhere
 }
 
 // Verify says what must be proven about the transport.
@@ -150,6 +167,19 @@ func (c *Config) values(s *setting) []Value {
 	default:
 		return []Value{one(s.key, format(p))}
 	}
+}
+
+// Changed returns the values of a section that are not their defaults, in the
+// order of the run file. Lists and maps are left out.
+func (c *Config) Changed(name string) []Value {
+	var changed []Value
+	for i := range settings {
+		s := &settings[i]
+		if section(s.key) == name && !s.collection() && format(s.field(c)) != s.standard {
+			changed = append(changed, c.values(s)...)
+		}
+	}
+	return changed
 }
 
 // Origin says where the value with this key, as in [Value], came from.

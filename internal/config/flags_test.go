@@ -41,7 +41,7 @@ func TestForeignFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Train.Steps != 200 {
+	if c.Train.Steps != 0 {
 		t.Errorf("steps %d from a foreign flag", c.Train.Steps)
 	}
 }

@@ -133,14 +133,34 @@ var settings = []setting{
 	},
 
 	{
-		key: "train.model", flag: "model", arg: "NAME", plain: "MODEL_ID", standard: "tiny", doc: "size of the model",
+		key: "train.model", flag: "model", arg: "NAME", plain: "MODEL_ID", standard: "tiny", doc: "preset, Hugging Face id, folder, or your own module:function",
 		field: func(c *Config) any { return &c.Train.Model },
 		rule:  nonEmpty("the name of a model"),
 	},
 	{
-		key: "train.steps", flag: "steps", arg: "N", plain: "STEPS", standard: "200", doc: "training steps",
+		key: "train.tokenizer", flag: "tokenizer", arg: "NAME", doc: "Hugging Face id, folder, or bytes; empty: the model's own",
+		field: func(c *Config) any { return &c.Train.Tokenizer },
+		rule:  text(),
+	},
+	{
+		key: "train.data", flag: "data", arg: "SOURCE", doc: "stdlib, random, or a path, s3:// or hf:// of text; empty: the model's own",
+		field: func(c *Config) any { return &c.Train.Data },
+		rule:  text(),
+	},
+	{
+		key: "train.evalData", flag: "eval-data", arg: "SOURCE", doc: "data to evaluate on; empty: a part of the data is held back",
+		field: func(c *Config) any { return &c.Train.EvalData },
+		rule:  text(),
+	},
+	{
+		key: "train.brokenLines", flag: "broken-lines", arg: "POLICY", standard: "skip", doc: "JSONL lines that cannot be read: skip or fail",
+		field: func(c *Config) any { return &c.Train.BrokenLines },
+		rule:  oneOf("skip", "fail"),
+	},
+	{
+		key: "train.steps", flag: "steps", arg: "N", plain: "STEPS", standard: "0", doc: "training steps, resumed ones included; 0: the model's own",
 		field: func(c *Config) any { return &c.Train.Steps },
-		rule:  atLeast(1),
+		rule:  atLeast(0),
 	},
 	{
 		key: "train.seqLen", flag: "seq-len", arg: "TOKENS", plain: "SEQ_LEN", standard: "0", doc: "length of a sequence in tokens; 0: the model's own",
@@ -148,14 +168,49 @@ var settings = []setting{
 		rule:  atLeast(0),
 	},
 	{
-		key: "train.batchSize", flag: "batch-size", arg: "N", plain: "BATCH_SIZE", standard: "0", doc: "sequences a worker and step; 0: the model's own",
+		key: "train.batchSize", flag: "batch-size", arg: "N", plain: "BATCH_SIZE", standard: "0", doc: "sequences a worker and forward pass; 0: the model's own",
 		field: func(c *Config) any { return &c.Train.BatchSize },
 		rule:  atLeast(0),
 	},
 	{
-		key: "train.learningRate", flag: "learning-rate", arg: "RATE", plain: "LEARNING_RATE", standard: "0", doc: "learning rate such as 2e-5; 0: the model's own",
+		key: "train.accumulate", flag: "accumulate", arg: "N", standard: "1", doc: "forward passes a step",
+		field: func(c *Config) any { return &c.Train.Accumulate },
+		rule:  atLeast(1),
+	},
+	{
+		key: "train.learningRate", flag: "learning-rate", arg: "RATE", plain: "LEARNING_RATE", standard: "0", doc: "highest learning rate such as 2e-5; 0: the model's own",
 		field: func(c *Config) any { return &c.Train.LearningRate },
-		rule:  rate(),
+		rule:  number(),
+	},
+	{
+		key: "train.schedule", flag: "schedule", arg: "NAME", standard: "constant", doc: "learning rate after the warm-up: constant, cosine or wsd",
+		field: func(c *Config) any { return &c.Train.Schedule },
+		rule:  oneOf("constant", "cosine", "wsd"),
+	},
+	{
+		key: "train.warmupSteps", flag: "warmup-steps", arg: "N", standard: "-1", doc: "steps of rising learning rate; -1: the model's own",
+		field: func(c *Config) any { return &c.Train.WarmupSteps },
+		rule:  atLeast(-1),
+	},
+	{
+		key: "train.weightDecay", flag: "weight-decay", arg: "RATE", standard: "0.1", doc: "AdamW's weight decay of matrices",
+		field: func(c *Config) any { return &c.Train.WeightDecay },
+		rule:  number(),
+	},
+	{
+		key: "train.clip", flag: "clip", arg: "NORM", standard: "1", doc: "largest norm of the gradients; 0: any",
+		field: func(c *Config) any { return &c.Train.Clip },
+		rule:  number(),
+	},
+	{
+		key: "train.seed", flag: "seed", arg: "N", standard: "42", doc: "seed of weights and order of the data",
+		field: func(c *Config) any { return &c.Train.Seed },
+		rule:  between(0, 1<<32-1),
+	},
+	{
+		key: "train.evalEvery", flag: "eval-every", arg: "N", standard: "-1", doc: "steps between evaluations; 0: never, -1: the model's own",
+		field: func(c *Config) any { return &c.Train.EvalEvery },
+		rule:  atLeast(-1),
 	},
 	{
 		key: "train.numWorkers", flag: "num-workers", arg: "N", plain: "NUM_WORKERS", standard: "0", doc: "training workers in all; 0: all that the cluster has",
@@ -163,24 +218,49 @@ var settings = []setting{
 		rule:  atLeast(0),
 	},
 	{
-		key: "train.seed", flag: "seed", arg: "N", standard: "0", doc: "seed of the random numbers",
-		field: func(c *Config) any { return &c.Train.Seed },
-		rule:  between(0, 1<<32-1),
+		key: "train.parallel", flag: "parallel", arg: "MODE", standard: "auto", doc: "how the model is spread: auto, ddp, fsdp or hsdp",
+		field: func(c *Config) any { return &c.Train.Parallel },
+		rule:  oneOf("auto", "ddp", "fsdp", "hsdp"),
 	},
 	{
-		key: "train.data", flag: "data", arg: "SOURCE", standard: "stdlib", doc: "text to train on; stdlib: the source of Python's own library",
-		field: func(c *Config) any { return &c.Train.Data },
-		rule:  nonEmpty("stdlib or a path"),
+		key: "train.compile", flag: "compile", arg: "WHEN", standard: "auto", doc: "torch.compile: auto (on GPUs), on or off",
+		field: func(c *Config) any { return &c.Train.Compile },
+		rule:  oneOf("auto", "on", "off"),
 	},
 	{
-		key: "train.resume", flag: "resume", arg: "PATH", doc: "checkpoint to go on from; empty: start anew",
+		key: "train.activationCheckpointing", flag: "activation-checkpointing", arg: "WHEN", standard: "auto", doc: "compute activations twice to save memory: auto, on or off",
+		field: func(c *Config) any { return &c.Train.ActivationCheckpointing },
+		rule:  oneOf("auto", "on", "off"),
+	},
+	{
+		key: "train.maxFailures", flag: "max-failures", arg: "N", standard: "3", doc: "lost workers to survive before the job fails; -1: no limit",
+		field: func(c *Config) any { return &c.Train.MaxFailures },
+		rule:  atLeast(-1),
+	},
+	{
+		key: "train.checkpointDir", flag: "checkpoint-dir", arg: "PATH", doc: "folder that all nodes share, or s3://; empty: in the run's folder",
+		field: func(c *Config) any { return &c.Train.CheckpointDir },
+		rule:  text(),
+	},
+	{
+		key: "train.checkpointEvery", flag: "checkpoint-every", arg: "N", standard: "-1", doc: "steps between checkpoints; 0: at the end, -1: the model's own",
+		field: func(c *Config) any { return &c.Train.CheckpointEvery },
+		rule:  atLeast(-1),
+	},
+	{
+		key: "train.keep", flag: "keep-checkpoints", arg: "N", standard: "2", doc: "checkpoints to keep",
+		field: func(c *Config) any { return &c.Train.Keep },
+		rule:  atLeast(1),
+	},
+	{
+		key: "train.resume", flag: "resume", arg: "PATH", doc: "checkpoint, or folder of them, to go on from; empty: start anew",
 		field: func(c *Config) any { return &c.Train.Resume },
 		rule:  text(),
 	},
 	{
-		key: "train.maxFailures", flag: "max-failures", arg: "N", standard: "0", doc: "lost workers to survive before the job fails",
-		field: func(c *Config) any { return &c.Train.MaxFailures },
-		rule:  atLeast(0),
+		key: "train.export", flag: "export", arg: "PATH", doc: "where to save a Hugging Face model at the end; empty: nowhere",
+		field: func(c *Config) any { return &c.Train.Export },
+		rule:  text(),
 	},
 
 	{
@@ -242,7 +322,7 @@ func atLeast(lo int) rule {
 	}
 }
 
-func rate() rule {
+func number() rule {
 	return rule{
 		wants:  "a number >= 0, such as 2e-5",
 		allows: allow(func(v float64) bool { return v >= 0 }),

@@ -29,6 +29,9 @@ type Options struct {
 	// IncludeSecrets packs files that look like keys or credentials instead of
 	// refusing them.
 	IncludeSecrets bool
+	// With is packed beside the directory's own entries, such as the modules that
+	// run the program in it; nil: nothing. No two may share a name at the top.
+	With fs.FS
 	// MaxZipBytes is the size that the zip may have; 0 means [MaxZipBytes].
 	MaxZipBytes int64
 	// TempDir is where the zip is written; empty means the system's folder.
@@ -103,6 +106,11 @@ func pack(ctx context.Context, t *tree, opts Options) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
+	if opts.With != nil {
+		if entries, err = beside(ctx, entries, opts.With); err != nil {
+			return Package{}, err
+		}
+	}
 	if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dir }) {
 		return Package{}, refuse("check the ignore files, or name another folder with --working-dir",
 			errors.New("nothing to pack: the folder is empty, or everything in it is ignored"))
@@ -111,11 +119,38 @@ func pack(ctx context.Context, t *tree, opts Options) (Package, error) {
 	if limit == 0 {
 		limit = MaxZipBytes
 	}
-	p, err := writeZip(ctx, t.fsys, entries, limit, opts.TempDir)
+	p, err := writeZip(ctx, entries, limit, opts.TempDir)
 	if errors.Is(err, errTooLarge) {
 		return Package{}, tooLarge(entries, limit)
 	}
 	return p, err
+}
+
+// beside adds the entries of a second file system, which is fit to be packed.
+func beside(ctx context.Context, entries []entry, fsys fs.FS) ([]entry, error) {
+	more, err := (&tree{fsys: fsys}).walk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, e := range entries {
+		taken[top(e)] = true
+	}
+	for _, e := range more {
+		if taken[top(e)] {
+			return nil, refuse("give yours another name, or leave it out with a .rayignore file",
+				fmt.Errorf("%q is in the folder, and trainyard brings one of that name with it", top(e)))
+		}
+	}
+	entries = append(entries, more...)
+	sortByName(entries)
+	return entries, nil
+}
+
+// top is the first word of an entry's name.
+func top(e entry) string {
+	name, _, _ := strings.Cut(e.name, "/")
+	return name
 }
 
 const largestShown = 10

@@ -399,3 +399,21 @@ func TestSecrets(t *testing.T) {
 		})
 	}
 }
+
+func TestWithAnotherFileSystem(t *testing.T) {
+	with := fstest.MapFS{"trainyard/train.py": {Data: []byte("ours")}, "trainyard/__pycache__/train.pyc": {Data: []byte("x")}}
+	root := newTree(t, map[string]string{"mymodel.py": "theirs", "zoo/a.py": "a"})
+	p := mustPack(t, root, Options{With: with})
+	want := map[string]string{"mymodel.py": "theirs", "trainyard/train.py": "ours", "zoo/a.py": "a"}
+	if diff := cmp.Diff(want, contents(t, p)); diff != "" {
+		t.Errorf("contents (-want +got):\n%s", diff)
+	}
+	if alone := mustPack(t, root, Options{}); alone.Name == p.Name {
+		t.Error("the package with the other file system has the same name")
+	}
+
+	_, err := Dir(t.Context(), newTree(t, map[string]string{"m.py": "x", "trainyard/model.py": "x"}), Options{With: with})
+	if err == nil || !strings.Contains(err.Error(), `"trainyard" is in the folder`) || fault.CodeOf(err) != fault.Usage {
+		t.Errorf("a folder of the same name: %v", err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 // entry is one file or empty folder of the package.
 type entry struct {
+	from fs.FS
 	name string // slash-separated, relative to the root
 	size int64
 	exec bool
@@ -50,8 +51,12 @@ func (t *tree) walk(ctx context.Context) ([]entry, error) {
 	if err := t.err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(t.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	sortByName(t.entries)
 	return t.entries, nil
+}
+
+func sortByName(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 }
 
 func (t *tree) err() error {
@@ -87,7 +92,7 @@ func (t *tree) dir(ctx context.Context, name string, ign ignores, parents []stri
 		return // a virtual environment
 	}
 	if len(children) == 0 && name != "." {
-		t.entries = append(t.entries, entry{name: name, dir: true})
+		t.entries = append(t.entries, entry{from: t.fsys, name: name, dir: true})
 	}
 	if t.root != "" {
 		if ign, err = ign.in(t.fsys, name, children); err != nil {
@@ -142,7 +147,7 @@ func (t *tree) file(name string, info fs.FileInfo) {
 	if ext := path.Ext(name); ext == ".pyc" || ext == ".pyo" {
 		return
 	}
-	e := entry{name: name, size: info.Size(), exec: info.Mode()&0o111 != 0}
+	e := entry{from: t.fsys, name: name, size: info.Size(), exec: info.Mode()&0o111 != 0}
 	if t.secret != nil {
 		why, err := t.secret(t.fsys, e)
 		if err != nil {

@@ -28,7 +28,7 @@ var zipTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // writeZip writes the entries, which must be sorted, into a temporary file. It
 // hashes what it writes as it goes, so that the name is right even where files
 // change meanwhile, and stops with errTooLarge once the zip is past limit.
-func writeZip(ctx context.Context, fsys fs.FS, entries []entry, limit int64, tempDir string) (_ Package, err error) {
+func writeZip(ctx context.Context, entries []entry, limit int64, tempDir string) (_ Package, err error) {
 	f, err := os.CreateTemp(tempDir, "trainyard-package-*.zip")
 	if err != nil {
 		return Package{}, fmt.Errorf("creating package: %w", err)
@@ -41,7 +41,7 @@ func writeZip(ctx context.Context, fsys fs.FS, entries []entry, limit int64, tem
 		}
 	}()
 	out := &limitWriter{w: bufio.NewWriterSize(f, 1<<20), left: limit}
-	z := zipper{ctx: ctx, fsys: fsys, zip: zip.NewWriter(out), sum: sha256.New()}
+	z := zipper{ctx: ctx, zip: zip.NewWriter(out), sum: sha256.New()}
 	for _, e := range entries {
 		if err := z.add(e); err != nil {
 			return Package{}, err
@@ -65,7 +65,6 @@ func writing(err error) error {
 
 type zipper struct {
 	ctx   context.Context
-	fsys  fs.FS
 	zip   *zip.Writer
 	sum   hash.Hash
 	files int
@@ -77,7 +76,7 @@ func (z *zipper) add(e entry) error {
 		_, err := z.create(e)
 		return err
 	}
-	src, err := z.fsys.Open(e.name)
+	src, err := e.from.Open(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone since it was listed
 	}

@@ -12,8 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
@@ -23,73 +23,119 @@ import (
 	"github.com/trainyard/trainyard/train"
 )
 
-// packed is the code of the job, as a zip on disk.
-func packed(ctx context.Context, job config.Job) (pack.Package, error) {
-	if len(job.Command) == 0 {
+// packed is the code of the job, as a zip on disk. A model of the user's own
+// comes from the working directory, beside the training that uses it.
+func packed(ctx context.Context, cfg *config.Config) (pack.Package, error) {
+	job := cfg.Job
+	options := pack.Options{IncludeSecrets: job.IncludeSecrets}
+	switch {
+	case len(job.Command) > 0:
+		return pack.Dir(ctx, job.WorkingDir, options)
+	case isHook(cfg.Train.Model):
+		options.With = train.Package()
+		return pack.Dir(ctx, job.WorkingDir, options)
+	default:
 		return pack.FS(train.Package())
 	}
-	return pack.Dir(ctx, job.WorkingDir, pack.Options{IncludeSecrets: job.IncludeSecrets})
 }
 
 // command is the argument list that Ray runs; checkpoints is the folder for
-// those of the built-in training.
+// those of the built-in training, where no other was asked for. Of its
+// settings those are passed on that are not at their defaults: the training
+// itself knows what a model needs.
 func command(cfg *config.Config, checkpoints string) ([]string, error) {
 	if len(cfg.Job.Command) > 0 {
 		return cfg.Job.Command, nil
 	}
-	t := cfg.Train
-	if known := train.Presets(); !slices.Contains(known, t.Model) {
-		return nil, fault.WithCode(fault.Usage, fmt.Errorf("%s: train.model is %q, must be one of %s",
-			cfg.Origin("train.model"), t.Model, strings.Join(known, ", ")))
+	var problems []error
+	model, err := modelName(cfg.Train.Model)
+	problems = append(problems, err)
+	args := []string{"python", "-m", "trainyard.train", "--model", model}
+	if cfg.Train.CheckpointDir == "" {
+		args = append(args, "--checkpoint-dir", checkpoints)
 	}
-	args := []string{
-		"python", "-m", "trainyard.train", "--model", t.Model, "--steps", strconv.Itoa(t.Steps),
-		"--seed", strconv.Itoa(t.Seed), "--max-failures", strconv.Itoa(t.MaxFailures), "--checkpoint-dir", checkpoints,
-	}
-	for _, option := range []struct {
-		flag string
-		set  bool
-		text string
-	}{
-		{"--seq-len", t.SeqLen > 0, strconv.Itoa(t.SeqLen)},
-		{"--batch-size", t.BatchSize > 0, strconv.Itoa(t.BatchSize)},
-		{"--learning-rate", t.LearningRate > 0, strconv.FormatFloat(t.LearningRate, 'g', -1, 64)},
-		{"--num-workers", t.NumWorkers > 0, strconv.Itoa(t.NumWorkers)},
-	} {
-		if option.set {
-			args = append(args, option.flag, option.text)
+	for _, value := range cfg.Changed("train") {
+		if value.Key == "train.model" {
+			continue
 		}
+		text, err := argument(value)
+		problems = append(problems, err)
+		args = append(args, optionOf(value.Key), text)
 	}
-	data, err := localPath(t.Data, t.Data != "" && t.Data != "stdlib")
-	if err != nil {
-		return nil, err
-	}
-	resume, err := localPath(t.Resume, t.Resume != "")
-	if err != nil {
-		return nil, err
-	}
-	if data != "" {
-		args = append(args, "--data", data)
-	}
-	if resume != "" {
-		args = append(args, "--resume", resume)
-	}
-	return args, nil
+	return args, errors.Join(problems...)
 }
 
-// localPath makes a path absolute, because the job runs in another folder.
-func localPath(path string, isPath bool) (string, error) {
-	if !isPath {
+// argument is a setting as the training takes it, which runs in another
+// folder.
+func argument(value config.Value) (string, error) {
+	switch value.Key {
+	case "train.data", "train.evalData", "train.resume":
+		return existing(value.Text)
+	case "train.tokenizer":
+		return modelName(value.Text)
+	case "train.checkpointDir", "train.export":
+		return absolute(value.Text)
+	default:
+		return value.Text, nil
+	}
+}
+
+// optionOf is the training's own flag of a setting: --seq-len of train.seqLen.
+func optionOf(key string) string {
+	_, name, _ := strings.Cut(key, ".")
+	var option strings.Builder
+	option.WriteString("--")
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			option.WriteByte('-')
+		}
+		option.WriteRune(unicode.ToLower(r))
+	}
+	return option.String()
+}
+
+// isHook tells whether a model is a function of the user's own, as
+// module:function.
+func isHook(model string) bool {
+	_, err := os.Stat(model)
+	return strings.Contains(model, ":") && !strings.Contains(model, "://") && err != nil
+}
+
+// modelName is a model or tokenizer: a folder here where it is one or looks
+// like one, else a name that the training knows or asks Hugging Face for.
+func modelName(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() || filepath.IsAbs(name) || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+		return existing(name)
+	}
+	return name, nil
+}
+
+// existing makes the path of something that must be there absolute.
+func existing(path string) (string, error) {
+	name, err := absolute(path)
+	if err != nil || name == path && !filepath.IsAbs(path) {
+		return name, err
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", fault.WithCode(fault.Usage, fmt.Errorf("looking for %q: %w", path, errors.Unwrap(err)))
+	}
+	return name, nil
+}
+
+// sources are the data sets that are no files.
+var sources = []string{"stdlib", "random"}
+
+// absolute makes a path absolute; URIs and names of data sets stay.
+func absolute(path string) (string, error) {
+	if strings.Contains(path, "://") || slices.Contains(sources, path) {
 		return path, nil
 	}
-	absolute, err := filepath.Abs(path)
+	name, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("naming %q: %w", path, err)
 	}
-	if _, err := os.Stat(absolute); err != nil {
-		return "", fault.WithCode(fault.Usage, fmt.Errorf("looking for %q: %w", path, errors.Unwrap(err)))
-	}
-	return absolute, nil
+	return name, nil
 }
 
 // checkCommand looks for the program that a user's command starts, in the

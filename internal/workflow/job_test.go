@@ -1,8 +1,11 @@
 package workflow
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/train"
 )
 
 func TestShellJoin(t *testing.T) {
@@ -26,37 +30,132 @@ func TestShellJoin(t *testing.T) {
 	}
 }
 
-func TestCommandOfBuiltInTraining(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.WriteFile("book.txt", []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
+// settings is a configuration with these lines below train: in the run file.
+func settings(t *testing.T, lines ...string) *config.Config {
+	t.Helper()
+	file := "version: 1\ntrain:\n"
+	for _, line := range lines {
+		file += "  " + line + "\n"
 	}
-	cfg := &config.Config{Train: config.Train{
-		Model: "tiny", Steps: 20, LearningRate: 2e-5, NumWorkers: 2, Data: "book.txt",
-	}}
-	got, err := command(cfg, "/runs/x/checkpoints")
+	cfg, err := config.Load(config.Sources{File: []byte(file), FileName: config.FileName})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cfg
+}
+
+func TestCommandOfBuiltInTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "python -m trainyard.train --model tiny --steps 20 --seed 0 --max-failures 0 --checkpoint-dir " +
-		"/runs/x/checkpoints --learning-rate 2e-05 --num-workers 2 --data " + here + "/book.txt"
-	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-		t.Errorf("command (-want +got):\n%s", diff)
+	for _, name := range []string{"book.txt", "run/step-000100/manifest.json", "qwen/config.json"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	const start = "python -m trainyard.train --model "
+	tests := []struct {
+		name     string
+		settings []string
+		want     string
+	}{
+		{"nothing asked for", nil, start + "tiny --checkpoint-dir /r/checkpoints"},
+		{"defaults in the file", []string{"seed: 42", "steps: 0", "parallel: auto"}, start + "tiny --checkpoint-dir /r/checkpoints"},
+		{"a preset", []string{"model: qwen2.5-1.5b"}, start + "qwen2.5-1.5b --checkpoint-dir /r/checkpoints"},
+		{"an id", []string{"model: Qwen/Qwen2.5-7B"}, start + "Qwen/Qwen2.5-7B --checkpoint-dir /r/checkpoints"},
+		{"a folder", []string{"model: qwen", "tokenizer: ./qwen"}, start + here + "/qwen --checkpoint-dir /r/checkpoints --tokenizer " + here + "/qwen"},
+		{"a hook", []string{"model: mymodel:build"}, start + "mymodel:build --checkpoint-dir /r/checkpoints"},
+		{
+			"paths and URIs",
+			[]string{"data: book.txt", "evalData: s3://b/held", "resume: run", "export: out", "checkpointDir: ckpt"},
+			start + "tiny --data " + here + "/book.txt --eval-data s3://b/held --checkpoint-dir " + here + "/ckpt --resume " + here + "/run --export " + here + "/out",
+		},
+		{
+			"numbers and words",
+			[]string{"steps: 20", "learningRate: 2e-5", "warmupSteps: 0", "evalEvery: 5", "keep: 1", "activationCheckpointing: on", "maxFailures: -1", "data: random"},
+			start + "tiny --checkpoint-dir /r/checkpoints --data random --steps 20 --learning-rate 2e-05 --warmup-steps 0 --eval-every 5 --activation-checkpointing on --max-failures -1 --keep 1",
+		},
+	}
+	for _, test := range tests {
+		got, err := command(settings(t, test.settings...), "/r/checkpoints")
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
+		}
+	}
+}
 
-	cfg.Train.Data = "stdlib"
-	cfg.Train.Resume = "nowhere"
-	_, err = command(cfg, "/runs/x/checkpoints")
-	if want := `looking for "nowhere": no such file or directory`; err == nil || err.Error() != want {
+func TestCommandNamesAllThatIsMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := command(settings(t, "model: ./mine", "data: book.txt", "resume: nowhere"), "")
+	want := `looking for "./mine": no such file or directory
+looking for "book.txt": no such file or directory
+looking for "nowhere": no such file or directory`
+	if err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 	if fault.CodeOf(err) != fault.Usage {
 		t.Errorf("code = %d, want a usage error", fault.CodeOf(err))
+	}
+}
+
+// TestTheTrainingKnowsEveryFlag: what is passed on, the training must take, and
+// what is not, it must default to.
+func TestTheTrainingKnowsEveryFlag(t *testing.T) {
+	source, err := fs.ReadFile(train.Package(), "trainyard/config.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)add\(\s*"(--[a-z-]+)"(?:[^()"]*?default=([^,)]+))?`).FindAllStringSubmatch(string(source), -1) {
+		defaults[m[1]] = strings.Trim(m[2], `"`)
+	}
+	for _, m := range regexp.MustCompile(`_choice\(add, "([a-z_]+)", "([a-z]+)"`).FindAllStringSubmatch(string(source), -1) {
+		defaults["--"+strings.ReplaceAll(m[1], "_", "-")] = m[2]
+	}
+	cfg, err := config.Load(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := range cfg.Values() {
+		if !strings.HasPrefix(v.Key, "train.") {
+			continue
+		}
+		standard, known := defaults[optionOf(v.Key)]
+		if !known {
+			t.Errorf("%s: the training has no flag %s", v.Key, optionOf(v.Key))
+		}
+		ours, _ := strconv.ParseFloat(v.Text, 64)
+		theirs, err := strconv.ParseFloat(standard, 64)
+		if err == nil && ours != theirs || err != nil && standard != "" && standard != v.Text {
+			t.Errorf("%s: the default is %q here and %q in the training", v.Key, v.Text, standard)
+		}
+	}
+}
+
+func TestPackedWithAModelOfTheUsers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mymodel.py"), []byte("def build(): ..."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := packed(t.Context(), settings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	cfg := settings(t, "model: mymodel:build")
+	cfg.Job.WorkingDir = dir
+	hooked, err := packed(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hooked.Close()
+	if hooked.Files != alone.Files+1 {
+		t.Errorf("%d files with the user's model, %d without", hooked.Files, alone.Files)
 	}
 }
 

@@ -80,7 +80,7 @@ func (t *training) check(ctx context.Context, detach bool) error {
 	_, problem := command(t.cfg, "")
 	problem = errors.Join(problem, t.checkDetach(detach), pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
-	if t.pkg, err = packed(ctx, t.cfg.Job); err == nil && problem != nil {
+	if t.pkg, err = packed(ctx, t.cfg); err == nil && problem != nil {
 		err = t.pkg.Close()
 	}
 	return errors.Join(problem, err)
