@@ -1,0 +1,171 @@
+"""The batches of a rank, each with the position that any number of ranks can go on from.
+
+sources: files, cut into splits -> lanes: splits, dealt out -> corpus: documents as
+tokens -> lanes: rows without padding -> here: batches, made ahead in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trainyard import corpus, tokenizer
+from trainyard.config import RANDOM, ConfigError, TrainConfig
+from trainyard.corpus import BrokenLines
+from trainyard.datainfo import check_length, random_vocabulary
+from trainyard.lanes import MOST_PER_RANK, Cursor, Encoded, Lane, RandomLane, TextLane, lane_count
+from trainyard.prefetch import Prefetch
+
+READY = 4  # batches that wait to be asked for
+
+
+class Batch(NamedTuple):
+    """What a rank trains on in one forward pass: batch_size rows of seq_len + 1."""
+
+    tokens: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int32] | None  # the number of each token's document in its row
+    position: dict[str, Any]  # of this rank after this batch; see merge_positions
+
+
+class Reader(Iterator[Batch]):
+    """Batches without end. Close it, or use it in a `with`, to end its thread.
+
+    From a position it goes on where the ranks of an earlier run, of any number,
+    were; without one, and for data that is held back, from the beginning.
+    Raises ConfigError, also while it reads, for data that cannot be read.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        rank: int,
+        world_size: int,
+        position: Mapping[str, Any] | None = None,
+        held_back: bool = False,
+    ) -> None:
+        self._broken = BrokenLines(config.broken_lines)
+        if config.data == RANDOM and not held_back:
+            lanes = _random_lanes(config, rank, world_size, position)
+        else:
+            lanes = _text_lanes(config, rank, world_size, position, held_back, self._broken)
+        self._batches = Prefetch(_batches(*lanes, config.batch_size), READY)
+
+    @property
+    def broken(self) -> int:
+        """How many lines or rows could not be read, and were skipped, up to now."""
+        return self._broken.count
+
+    @property
+    def broken_examples(self) -> list[str]:
+        return list(self._broken.examples)
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._batches.close()
+
+
+def merge_positions(positions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The position of a run, from those of all its ranks after the same batch."""
+    cursors = {
+        lane: cursor for position in positions for lane, cursor in position["cursors"].items()
+    }
+    lanes = positions[0]["lanes"]
+    if len(cursors) != lanes:
+        raise ValueError(f"positions of {len(cursors)} lanes of {lanes}: a rank's is missing")
+    return {"lanes": lanes, "cursors": dict(sorted(cursors.items(), key=lambda item: int(item[0])))}
+
+
+def _batches(
+    count: int, lanes: Mapping[int, Lane], batch_size: int
+) -> Generator[Batch, None, None]:
+    """Batches of the lanes of a rank, of `count` lanes in all."""
+    try:
+        while True:
+            rows = []
+            for _ in range(batch_size):
+                # In turn, and after a change of world size those first that are behind.
+                turn = min(lanes, key=lambda lane: (lanes[lane].cursor.rows, lane))
+                rows.append(lanes[turn].row())
+            documents = [row[1] for row in rows if row[1] is not None]
+            cursors = {str(number): dict(vars(lane.cursor)) for number, lane in lanes.items()}
+            yield Batch(
+                np.stack([row[0] for row in rows]),
+                np.stack(documents) if documents else None,
+                {"lanes": count, "cursors": cursors},
+            )
+    finally:
+        for lane in lanes.values():
+            lane.close()
+
+
+def _random_lanes(
+    config: TrainConfig, rank: int, world_size: int, position: Mapping[str, Any] | None
+) -> tuple[int, dict[int, Lane]]:
+    count, cursors = _resume(position, MOST_PER_RANK * world_size, world_size)
+    vocabulary = random_vocabulary(config)
+    lanes: dict[int, Lane] = {
+        lane: RandomLane(cursors(lane), config.seed, lane, vocabulary, config.seq_len)
+        for lane in range(rank, count, world_size)
+    }
+    return count, lanes
+
+
+def _text_lanes(
+    config: TrainConfig,
+    rank: int,
+    world_size: int,
+    position: Mapping[str, Any] | None,
+    held_back: bool,
+    broken: BrokenLines,
+) -> tuple[int, dict[int, Lane]]:
+    if held_back and (config.eval_data or config.data) == RANDOM:
+        raise ConfigError("random tokens have no part to hold back: give --eval-data of text")
+    words = tokenizer.load(config)
+    if held_back:
+        texts = corpus.held_back(config)
+        count, cursors = _resume(None, min(len(texts.splits), world_size), 1)
+        mine = [rank % count]  # few splits: some ranks see the same
+    else:
+        texts = corpus.training(config)
+        check_length(config, texts, world_size)
+        count, cursors = _resume(position, lane_count(len(texts.splits), world_size), world_size)
+        mine = list(range(rank, count, world_size))
+
+    def stream(lane: int, cursor: Cursor) -> Generator[Encoded, None, None]:
+        parts = (
+            (work, corpus.groups(texts.source, work, words))
+            for work in texts.work(lane, count, cursor)
+        )
+        return corpus.encoded(texts.source, parts, broken)
+
+    lanes: dict[int, Lane] = {}
+    for lane in mine:
+        cursor = cursors(lane)
+        lanes[lane] = TextLane(cursor, stream(lane, cursor), config.seq_len)
+    return count, lanes
+
+
+def _resume(
+    position: Mapping[str, Any] | None, fresh: int, world_size: int
+) -> tuple[int, Callable[[int], Cursor]]:
+    """The number of lanes, and where each is; `fresh` lanes without a position."""
+    if position is None:
+        return fresh, lambda _: Cursor()
+    count = int(position["lanes"])
+    if count < world_size:
+        raise ConfigError(
+            f"{world_size} workers cannot go on from this checkpoint: its data was dealt out to "
+            f"{count} lanes, each for one worker; take at most {count} workers"
+        )
+    return count, lambda lane: Cursor(**position["cursors"][str(lane)])
