@@ -1,82 +1,245 @@
-"""Saving and loading the state of a run, each rank its own shard."""
+"""Saving the state of a run while it goes on, and going on from it.
+
+Every rank saves its own part (torch.distributed.checkpoint): it is copied to host
+memory, and a thread writes it while training goes on. A checkpoint can be loaded by
+any number of ranks and in any parallel mode, because tensors are named as the model
+names them and placed by their global shapes.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
-from typing import Any
+import contextlib
+import functools
+import hashlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from datetime import timedelta
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
-from torch import nn
 from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
+from torch.distributed.checkpoint._nested_dict import flatten_state_dict, unflatten_state_dict
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.tensor import DTensor
 
-from trainyard import manifest
-from trainyard.manifest import Manifest
+from trainyard import datainfo, manifest, shards, storage
+from trainyard.config import ConfigError, TrainConfig
+from trainyard.failure import RunError
+from trainyard.manifest import DamagedError, Manifest
+from trainyard.model import LanguageModel
+from trainyard.parallel import World
 
+# A rank waits this long for one that is slower to write.
+PATIENCE = timedelta(hours=1)
 
-def save(
-    directory: Path, model: nn.Module, optimizer: torch.optim.Optimizer, about: Manifest
-) -> Path:
-    """Write a checkpoint into directory, which all ranks share, and return it.
-
-    Everything is written beside and renamed when whole, so that a save which is
-    killed leaves nothing that looks like a checkpoint. All ranks call this.
-    """
-    final = directory / manifest.folder_name(about.step)
-    partial = final.with_name(final.name + manifest.PARTIAL)
-    if dist.get_rank() == 0:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-    _meet()
-    state_dict_saver.save(_state(model, optimizer), checkpoint_id=partial)
-    if dist.get_rank() == 0:
-        about.write(partial)
-        _replace(partial, final)
-    _meet()
-    return final
+Value = TypeVar("Value")
 
 
-def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Manifest:
-    """Fill model and optimizer from a checkpoint of any number of ranks."""
-    about = manifest.read(folder)
-    state = _state(model, optimizer)
-    state_dict_loader.load(state, checkpoint_id=folder)
-    set_state_dict(
-        model,
-        optimizer,
-        model_state_dict=state["model"],
-        optim_state_dict=state["optimizer"],
+class Checkpoints:
+    """Those of one run. All ranks call the same methods in the same order."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        world: World,
+        net: LanguageModel,
+        optimizer: torch.optim.Optimizer,
+    ) -> None:
+        self._config, self._world, self._net, self._optimizer = config, world, net, optimizer
+        # A group of its own, so that its collectives never mix with training's.
+        self._group = dist.new_group(backend="gloo", timeout=PATIENCE)
+        self._stager = DefaultStager(_staging(world.device))
+        self._pending: Future[Any] | None = None
+        self._completed: list[tuple[str, int, float]] = []
+        self._model = describe(net)
+        self._data = self._led(lambda: datainfo.describe(config).fingerprint)
+
+    def load(self) -> Manifest | None:
+        """Fill model and optimizer from the newest checkpoint; None if there is none.
+
+        The run's own checkpoints come before --resume. Of them, one that is
+        damaged is passed over for an older one. Raises ConfigError for one of
+        another run, and for damage that nothing older makes up for.
+        """
+        own = self._led(lambda: manifest.complete(self._config.checkpoint_dir))
+        found = own
+        if not own and self._config.resume:
+            found = [self._led(lambda: manifest.find(cast(str, self._config.resume)))]
+        for number, folder in enumerate(found):
+            try:
+                saved = self._led(functools.partial(self._checked, folder))
+                self._agree(functools.partial(self._verify, folder, saved))
+            except DamagedError as damage:
+                if number + 1 == len(found):
+                    raise
+                if self._world.rank == 0:
+                    sys.stderr.write(f"trainyard.train: {damage}: going on from an older one\n")
+                continue
+            self._restore(folder)
+            return saved
+        return None
+
+    def save(self, step: int, position: Mapping[str, Any]) -> None:
+        """Begin to save; training may go on when this returns.
+
+        position is where this rank's reader is. Waits for the save before, and
+        raises what went wrong with it.
+        """
+        self.finish()
+        began = time.perf_counter()
+        folder = storage.join(self._config.checkpoint_dir, manifest.folder_name(step))
+        about = Manifest(
+            step=step,
+            position=dict(position),
+            world_size=self._world.size,
+            config=self._config.to_dict(),
+            data=self._data,
+            model=self._model,
+            files={},
+        )
+        state, _ = flatten_state_dict(self._state())
+        self._pending = cast(
+            "Future[Any]",
+            state_dict_saver.async_save(
+                _share(state, self._world),
+                storage_writer=shards.Writer(folder, about, self._config.keep),
+                async_stager=self._stager,
+                process_group=self._group,
+            ),
+        )
+
+        def note(done: Future[Any]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._completed.append((folder, step, time.perf_counter() - began))
+
+        self._pending.add_done_callback(note)
+
+    def finish(self) -> None:
+        """Wait for the save under way. Raises ConfigError, on all ranks, if it failed on any."""
+        pending, self._pending = self._pending, None
+        if pending:
+            with _explained("saving a checkpoint in", self._config.checkpoint_dir):
+                pending.result()
+
+    def completed(self) -> list[tuple[str, int, float]]:
+        """The checkpoints completed since the last call: folder, step, seconds it took."""
+        done, self._completed = self._completed, []
+        return done
+
+    def _checked(self, folder: str) -> Manifest:
+        saved = manifest.read(folder)
+        manifest.check(saved, self._config, self._data, self._model)
+        return saved
+
+    def _verify(self, folder: str, saved: Manifest) -> None:
+        mine = sorted(saved.files.items())[self._world.rank :: self._world.size]
+        shards.verify(folder, dict(mine))
+
+    def _restore(self, folder: str) -> None:
+        state, paths = flatten_state_dict(self._state())
+        with _explained("loading the checkpoint", folder):
+            state_dict_loader.load(
+                state, storage_reader=shards.Reader(folder), process_group=self._group
+            )
+        nested = unflatten_state_dict(state, paths)
+        set_state_dict(
+            self._net,
+            self._optimizer,
+            model_state_dict=nested["model"],
+            optim_state_dict=nested["optimizer"],
+        )
+
+    def _state(self) -> dict[str, Any]:
+        model, optimizer = get_state_dict(self._net, self._optimizer)
+        return {"model": model, "optimizer": optimizer}
+
+    def _led(self, function: Callable[[], Value]) -> Value:
+        """What the function gives on the first rank, or its error, on all ranks."""
+        outcome: list[Any] = [_outcome(function) if self._world.rank == 0 else None]
+        dist.broadcast_object_list(outcome, src=0, group=self._group)
+        return cast(Value, _first_error_or(outcome))
+
+    def _agree(self, function: Callable[[], None]) -> None:
+        """Run the function on every rank; raise the first rank's error on all."""
+        outcomes: list[Any] = [None] * self._world.size
+        dist.all_gather_object(outcomes, _outcome(function), group=self._group)
+        _first_error_or(outcomes)
+
+
+def describe(net: LanguageModel) -> dict[str, Any]:
+    """What tells a model from another: its name, and the names and shapes of its weights."""
+    shapes = sorted((name, tuple(weight.shape)) for name, weight in net.state_dict().items())
+    return {
+        "name": net.name,
+        "parameters": sum(weight.numel() for weight in net.parameters()),
+        "shapes": hashlib.sha256(repr(shapes).encode()).hexdigest()[:16],
+    }
+
+
+def _staging(device: torch.device) -> StagingOptions:
+    """How the state is copied to host memory: pinned, and kept from save to save, for GPUs."""
+    gpu = device.type == "cuda"
+    return StagingOptions(
+        use_pinned_memory=gpu,
+        use_shared_memory=False,
+        use_async_staging=False,
+        use_non_blocking_copy=gpu,
     )
-    return about
 
 
-def _meet() -> None:
-    """Wait for all ranks. NCCL wants to know on which GPU."""
-    on_gpu = dist.get_backend() == "nccl"
-    dist.barrier(device_ids=[torch.cuda.current_device()] if on_gpu else None)
+def _share(state: dict[str, Any], world: World) -> dict[str, Any]:
+    """The entries that this rank saves: of those that several ranks hold, each saves a part."""
+    return {
+        name: value
+        for number, (name, value) in enumerate(sorted(state.items()))
+        if _owns(number, value, world)
+    }
 
 
-def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    model_state, optimizer_state = get_state_dict(model, optimizer)
-    return {"model": model_state, "optimizer": optimizer_state}
+def _owns(number: int, value: Any, world: World) -> bool:
+    """Deals out copies: a sharded tensor has one per group that holds all of it."""
+    if not isinstance(value, DTensor):
+        return number % world.size == world.rank
+    replica, replicas = 0, 1
+    coordinate = value.device_mesh.get_coordinate() or ()
+    for dimension, placement in enumerate(value.placements):
+        if placement.is_replicate():
+            size = value.device_mesh.size(dimension)
+            replica = replica * size + coordinate[dimension]
+            replicas *= size
+    return number % replicas == replica
 
 
-def _replace(partial: Path, final: Path) -> None:
-    """Give partial its final name, in the place of an older one if need be."""
-    _sync(partial / manifest.FILE)
-    _sync(partial)
-    if final.exists():
-        shutil.rmtree(final)
-    partial.rename(final)
-    _sync(final.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+def _outcome(function: Callable[[], Value]) -> tuple[Value | None, ConfigError | None]:
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return function(), None
+    except ConfigError as error:
+        return None, error
+
+
+def _first_error_or(outcomes: list[Any]) -> Any:
+    """The first value; raises the first error, if there is one."""
+    for _, error in outcomes:
+        if error is not None:
+            raise error
+    return outcomes[0][0]
+
+
+@contextlib.contextmanager
+def _explained(doing: str, place: str) -> Iterator[None]:
+    """Turns what ranks met while reading and writing into one error, the same on all."""
+    try:
+        yield
+    except CheckpointException as error:
+        rank, (cause, _) = min(error.failures.items())
+        if isinstance(cause, ConfigError):
+            raise cause from error
+        if isinstance(cause, OSError):
+            raise storage.problem(doing, place, cause) from error
+        text = (str(cause).splitlines() or [""])[0]
+        raise RunError(f"{doing} {place!r}: {type(cause).__name__}: {text}", rank) from error

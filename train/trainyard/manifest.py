@@ -1,22 +1,28 @@
 """What a checkpoint says about itself, read without PyTorch.
 
-A checkpoint is a folder `step-000200` that holds one `manifest.json`, written
-last, besides the shards. A folder without it, or still called `.partial`, is
-what a killed save left behind, and is never taken for a checkpoint.
+A checkpoint is a folder `step-000200` of data files. Its `manifest.json` is written
+last and deleted first, so that a folder without one is what an interrupted save
+left behind, and never taken for a checkpoint. That holds on S3 too, where nothing
+can be renamed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from trainyard import storage
 from trainyard.config import ConfigError, TrainConfig
 
 FILE = "manifest.json"
-PARTIAL = ".partial"
+
+
+class DamagedError(ConfigError):
+    """A checkpoint cannot be read though it was complete once; an older one may do."""
 
 
 @dataclass(frozen=True)
@@ -24,63 +30,107 @@ class Manifest:
     """The state of a run apart from its tensors."""
 
     step: int  # optimizer steps done
-    position: int  # windows of the data consumed by all ranks together
-    data_bytes: int
+    position: dict[str, Any]  # of the reader, for any number of ranks
+    world_size: int  # of the run that saved it
     config: dict[str, Any]
+    data: str  # fingerprint
+    model: dict[str, Any]  # name, parameters, and a hash of their names and shapes
+    files: dict[str, tuple[int, str]]  # name: bytes, CRC-32
 
-    def write(self, folder: Path) -> None:
-        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-        (folder / FILE).write_text(text, encoding="utf-8")
+    def write(self, folder: str) -> None:
+        text = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        storage.write_bytes(storage.join(folder, FILE), text.encode())
 
 
 def folder_name(step: int) -> str:
     return f"step-{step:06d}"
 
 
-def is_complete(folder: Path) -> bool:
-    return folder.suffix != PARTIAL and (folder / FILE).is_file()
+def step_of(name: str) -> int | None:
+    """The step of a checkpoint's folder; None for what is no such folder."""
+    match = re.fullmatch(r"step-(\d{6,})", name)
+    return int(match[1]) if match else None
 
 
-def find(path: Path) -> Path:
-    """The checkpoint at path, or else the newest one in it.
+def folders(directory: str) -> list[str]:
+    """All that are, or were to be, checkpoints, newest first; none if there is no directory."""
+    try:
+        names = storage.listdir(directory)
+    except FileNotFoundError:
+        return []
+    steps = sorted({step for name in names if (step := step_of(name)) is not None})
+    return [storage.join(directory, folder_name(step)) for step in reversed(steps)]
+
+
+def is_complete(folder: str) -> bool:
+    return storage.exists(storage.join(folder, FILE))
+
+
+def complete(directory: str) -> list[str]:
+    """The checkpoints in a directory, newest first."""
+    with storage.explained("looking for checkpoints in", directory):
+        return [folder for folder in folders(directory) if is_complete(folder)]
+
+
+def find(place: str) -> str:
+    """The checkpoint at a place, or else the newest one in it.
 
     Raises ConfigError if there is none.
     """
-    if is_complete(path):
-        return path
-    found = [folder for folder in path.glob("step-*") if is_complete(folder)]
-    if not found:
-        raise ConfigError(f"no complete checkpoint in {str(path)!r}")
-    return max(found, key=lambda folder: folder.name)
+    with storage.explained("looking for checkpoints in", place):
+        if is_complete(place):
+            return place
+    if found := complete(place):
+        return found[0]
+    raise ConfigError(f"no complete checkpoint in {place!r}")
 
 
-def read(folder: Path) -> Manifest:
-    """Raises ConfigError if the folder is no checkpoint or its manifest is damaged."""
-    if not is_complete(folder):
-        raise ConfigError(f"no complete checkpoint in {str(folder)!r}")
+def read(folder: str) -> Manifest:
+    """Raises DamagedError if the manifest is not one, ConfigError if it cannot be read."""
+    place = storage.join(folder, FILE)
+    with storage.explained("reading", place):
+        text = storage.read_bytes(place)
     try:
-        return Manifest(**json.loads((folder / FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"reading {str(folder / FILE)!r}: {error}") from error
+        fields = json.loads(text)
+        fields["files"] = {name: (size, sum_) for name, (size, sum_) in fields["files"].items()}
+        return Manifest(**fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DamagedError(f"{place!r} is damaged, or of another version: {error}") from error
+
+
+def delete(folder: str) -> None:
+    """The manifest first: whatever is left, it does not look complete."""
+    storage.delete(storage.join(folder, FILE))
+    storage.delete(folder)
 
 
 # A run goes on from a checkpoint only where these agree: the weights would not
 # fit, or the position would mean other data.
-_IDENTITY = ("model", "data", "seq_len", "seed")
+_IDENTITY = ("model", "tokenizer", "data", "seq_len", "seed")
 
 
-def check(manifest: Manifest, config: TrainConfig, data_bytes: int) -> None:
-    """Raises ConfigError, naming each difference, if config cannot go on from it."""
-    now = {**config.to_dict(), "data_bytes": data_bytes}
-    saved = {**manifest.config, "data_bytes": manifest.data_bytes}
-    differences = [
-        f"{name} was {saved.get(name)!r} and is {now[name]!r}"
-        for name in (*_IDENTITY, "data_bytes")
-        if saved.get(name) != now[name]
-    ]
+def check(
+    saved: Manifest, config: TrainConfig, data: str, model: Mapping[str, Any] | None = None
+) -> None:
+    """Raises ConfigError, naming each difference, if a run cannot go on from a checkpoint.
+
+    data is the fingerprint of the run's data, model what `Manifest.model` says,
+    where it is known already.
+    """
+    now = config.to_dict()
+    pairs = [(name, saved.config.get(name), now[name]) for name in _IDENTITY]
+    pairs.append(("the data's fingerprint", saved.data, data))
+    if model is not None:
+        pairs.append(("parameters", saved.model.get("parameters"), model["parameters"]))
+        pairs.append(("names and shapes", saved.model.get("shapes"), model["shapes"]))
+    differences = [f"{name} was {was!r} and is {is_!r}" for name, was, is_ in pairs if was != is_]
     if differences:
-        raise ConfigError("the checkpoint is of another run: " + ", ".join(differences))
-    if manifest.step >= config.steps:
         raise ConfigError(
-            f"the checkpoint is at step {manifest.step} already: give --steps a larger number"
+            f"the checkpoint at step {saved.step} is of another run: {', '.join(differences)}; "
+            "use the same settings, or another --checkpoint-dir"
+        )
+    if saved.step > config.steps:
+        raise ConfigError(
+            f"the checkpoint is at step {saved.step} already, past --steps {config.steps}: "
+            "give a larger number"
         )
