@@ -78,6 +78,10 @@ func TestNoEdges(t *testing.T) {
 		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Socket/", 1},
 		{"Channel 00/0 : 1[1] -> 0[0] [receive] via NET/Libfabric/0/GDRD", 1},
 		{"Channel 00/0 : 1[1] -> 0[0] via NET/Socket/0", 1},
+		{"Channel 00/0 : 1[1 -> 0[0] via P2P/IPC", 1},
+		{"Channel 00/0 : 1[] -> 0[0] via P2P/IPC", 1},
+		{"Channel 00/0 : 1[1] -> 0[", 1},
+		{"Channel 00/0 : 1[1] -> 0[0]", 1},
 		{"Channel 99999999999999999999/0 : 1[1] -> 0[0] via P2P/IPC", 1},
 	}
 	for _, tt := range tests {

@@ -96,3 +96,51 @@ func FuzzStrip(f *testing.F) {
 		}
 	})
 }
+
+// TestMarkerLevel: a marker is whole or none.
+func TestMarkerLevel(t *testing.T) {
+	for text, want := range map[string]level{
+		"NCCL INFO x": info, "NCCL INFO ": info, "NCCL WARN x": warn, "NCCL CALL x": other, "NCCL TRACE x": other,
+		"": noLevel, "NCCL": noLevel, "NCCL INFO": noLevel, "NCCL INFOx": noLevel, "NCCL TRACE": noLevel, "NCCL TRACEx": noLevel,
+		"NCCL version 2": noLevel, "RCCL INFO x": noLevel,
+	} {
+		if got := markerLevel([]byte(text)); got != want {
+			t.Errorf("%q: level %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestRecent: beginnings that fall into one row of the table, as their heads are
+// not looked at, stay apart, and so do pods.
+func TestRecent(t *testing.T) {
+	var r recent
+	type line struct{ left, pod string }
+	lines := []line{{"a-node:1:2 [0] ", ""}, {"b-node:1:2 [0] ", ""}, {"b-node:1:2 [0] ", "p"}, {"b-node:1:2 [0] ", "q"}, {"", ""}}
+	for i, l := range lines {
+		if r.find([]byte(l.left), []byte(l.pod)) != nil {
+			t.Errorf("%q is known before it was added", l)
+		}
+		r.add([]byte(l.left), []byte(l.pod), &process{}, i)
+		if found := r.find([]byte(l.left), []byte(l.pod)); found == nil || found.tid != i {
+			t.Errorf("%q is not found: %+v", l, found)
+		}
+	}
+	if a, b := mix(0, []byte(lines[0].left)), mix(0, []byte(lines[1].left)); a != b {
+		t.Errorf("the heads of %q and %q fall into rows %d and %d", lines[0].left, lines[1].left, a, b)
+	}
+}
+
+// TestHashOf: edges of a job do not crowd in a table.
+func TestHashOf(t *testing.T) {
+	seen := map[uint32]int{}
+	for i := range 1 << 14 {
+		seen[hashOf(&Edge{Setup: 1, Channel: i % 32, From: i / 32, To: i/32 + 1, Proxy: -1})&(1<<15-1)]++
+	}
+	most := 0
+	for _, n := range seen {
+		most = max(most, n)
+	}
+	if len(seen) < 1<<11 || most > 512 {
+		t.Errorf("16,384 edges in %d of 32,768 places, up to %d in one", len(seen), most)
+	}
+}
