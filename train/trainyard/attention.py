@@ -90,10 +90,12 @@ def _packed(
     from torch.nn.attention.varlen import varlen_attn
 
     batch, heads, seq_len, size = query.shape
-    longest = min(seq_len, sliding_window or seq_len)
+    if key.shape[1] != heads:  # not every version of the kernel groups heads itself
+        key, value = (part.repeat_interleave(heads // key.shape[1], 1) for part in (key, value))
     flat_query, flat_key, flat_value = (
         part.transpose(1, 2).flatten(0, 1) for part in (query, key, value)
     )
+    longest = min(seq_len, sliding_window or seq_len)
     output = varlen_attn(
         flat_query,
         flat_key,
@@ -104,7 +106,6 @@ def _packed(
         max_k=seq_len,
         scale=scaling,
         window_size=(longest - 1 if longest < seq_len else -1, 0),
-        enable_gqa=query.shape[1] != key.shape[1],
     )
     assert isinstance(output, Tensor)
     return output.view(batch, seq_len, heads, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
@@ -49,10 +50,23 @@ def learning_rate(config: TrainConfig, step: int) -> float:
 
 
 def gradient_norm(model: nn.Module) -> Tensor:
-    """The L2 norm of all gradients of all ranks, a scalar on the device."""
+    """The L2 norm of all gradients of all ranks, a scalar on the device.
+
+    Each rank adds up what it holds of them; the ranks that hold one copy of the
+    model together sum that.
+    """
     gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
-    norm = torch.nn.utils.get_total_norm(gradients)
-    return norm.full_tensor() if isinstance(norm, DTensor) else norm
+    whole = [grad for grad in gradients if not isinstance(grad, DTensor)]
+    parts = [grad.to_local() for grad in gradients if isinstance(grad, DTensor)]
+    square = torch.zeros((), device=gradients[0].device)
+    if parts:
+        mesh = next(grad for grad in gradients if isinstance(grad, DTensor)).device_mesh
+        square += torch.nn.utils.get_total_norm(parts).square()
+        if mesh.size(mesh.ndim - 1) > 1:
+            dist.all_reduce(square, group=mesh.get_group(mesh.ndim - 1))
+    if whole:
+        square += torch.nn.utils.get_total_norm(whole).square()
+    return square.sqrt()
 
 
 def step(optimizer: torch.optim.Optimizer, norm: Tensor, rate: float, clip: float) -> None:
