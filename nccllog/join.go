@@ -154,9 +154,6 @@ func cutDocker(b []byte) (d dockerLine, ok bool) {
 // line end that it lacks.
 func (p *Parser) docker(d dockerLine) {
 	j := p.joins.stream(d.err)
-	if !j.open && needleIn(d.text) < 0 && !p.follow.on() && len(d.text) < pieceSize {
-		return
-	}
 	p.findPod(d.rest)
 	text, ended := cutLineEnd(d.text)
 	if bytes.IndexByte(text, '\\') >= 0 {
