@@ -63,8 +63,8 @@ def told(train: Callable[[TrainConfig], None]) -> Callable[[TrainConfig], None]:
             train(config)
         except Exception as error:
             rank = _rank()
-            kind, message = explain(error, config, _step)
-            trace = "".join(traceback.format_exception(error)) if kind == "bug" else None
+            kind, message = explain(error, config)
+            trace = _trace(error) if kind == "bug" else None
             _tell(config, rank, _step, kind, message, trace)
             if isinstance(error, ConfigError):
                 raise
@@ -73,14 +73,14 @@ def told(train: Callable[[TrainConfig], None]) -> Callable[[TrainConfig], None]:
     return telling
 
 
-def explain(error: Exception, config: TrainConfig, step: int) -> tuple[str, str]:
+def explain(error: Exception, config: TrainConfig) -> tuple[str, str]:
     """The kind of an error, and a line that says what happened and what to do."""
     if isinstance(error, ConfigError):
         return "storage" if isinstance(error.__cause__, OSError) else "config", str(error)
     if isinstance(error, RunError):
         return error.kind, error.message
     if _out_of_memory(error):
-        return "memory", f"out of memory at step {step}{_memory()}; {advice(config)}"
+        return "memory", f"out of memory{_memory()}; {advice(config)}"
     if full := _disk_full(error):
         return "storage", full
     if is_consequence(error):
@@ -166,6 +166,17 @@ def _disk_full(error: BaseException) -> str | None:
     return None
 
 
+# A record is one line, and of a longer one trainyard takes only the head.
+_TRACE_CHARACTERS = 20_000
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the training's own first line on."""
+    if error.__traceback__:
+        error = error.with_traceback(error.__traceback__.tb_next)
+    return "".join(traceback.format_exception(error)).rstrip()[-_TRACE_CHARACTERS:]
+
+
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [""])[0][:300]
 
@@ -178,10 +189,13 @@ def _tell(
         if trace is not None:
             fields["traceback"] = trace
         records.write_line(records.json_line("error", fields))
-    elif trace is not None and _is_first():
-        records.write_line(f"rank {rank} at step {step}:\n{trace.rstrip()}", sys.stderr)
-    else:
-        records.write_line(f"trainyard.train: rank {rank}: {message}", sys.stderr)
+        return
+    # What all ranks are likely to meet alike is said by the first of them.
+    first = _is_first() if kind in ("config", "numbers", "bug") else True
+    if trace is not None and first:
+        records.write_line(f"rank {rank} at step {step}:\n{trace}", sys.stderr)
+    elif first or kind == "bug":
+        records.write_line(f"trainyard.train: rank {rank} at step {step}: {message}", sys.stderr)
 
 
 def _is_first() -> bool:

@@ -22,7 +22,8 @@ from trainyard.plan import ModelSize, Plan
 from trainyard.timeline import Timeline
 
 if TYPE_CHECKING:
-    from trainyard.reader import DataInfo
+    from trainyard.datainfo import DataInfo
+    from trainyard.reader import Reader
 
 # What of a step's record is drawn as a curve.
 CURVES = (
@@ -60,6 +61,7 @@ class Metrics:
         self._unread: LateStep | None = None
         self._losses: list[float] = []
         self._elapsed = 0.0
+        self._next_broken = 1
 
     def rank(self) -> None:
         """Once on every rank, before anything else."""
@@ -145,7 +147,7 @@ class Metrics:
         self._losses.append(loss)
         self._elapsed += fields["seconds"]
         elapsed = round(self._elapsed, 6)
-        self._emit("step", steps=self._config.steps, elapsed=elapsed, **fields)
+        self._emit("step", **fields, steps=self._config.steps, elapsed=elapsed)
         self._journal.track(step, {name: fields[name] for name in CURVES})
         if warning := self._guard.see(step, loss, fields["grad_norm"]):
             self.warning(step, warning)
@@ -167,6 +169,18 @@ class Metrics:
 
     def warning(self, step: int, message: str) -> None:
         self._emit("warning", step=step, message=message)
+
+    def broken_lines(self, step: int, reader: Reader) -> None:
+        """After each step: tells of lines of the data that were skipped, whenever they doubled."""
+        if reader.broken >= self._next_broken:
+            self._next_broken = 2 * reader.broken
+            message = f"{reader.broken} lines of the data could not be read, and were skipped: "
+            self._emit(
+                "warning",
+                every_rank=True,
+                step=step,
+                message=message + "; ".join(reader.broken_examples),
+            )
 
     def evidence(self, fields: dict[str, Any]) -> None:
         """What each rank knows of its machine and network, for the verdict."""
