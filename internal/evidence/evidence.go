@@ -202,6 +202,8 @@ func (g *Gatherer) sorted() []*file {
 type Facts struct {
 	Ranks, Nodes, GPUs int
 	Machines           []fabric.Machine
+	// BytesPerNode is what every node must have sent to others at least.
+	BytesPerNode uint64
 	// Attempt numbers the attempt of the job that a process was started for; nil
 	// where nobody knows.
 	Attempt func(pid int) int
@@ -220,6 +222,7 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 	defer g.mu.Unlock()
 	ev := fabric.Evidence{
 		Expectation: expect, Ranks: facts.Ranks, Nodes: facts.Nodes, GPUs: facts.GPUs, Machines: facts.Machines,
+		BytesPerNode: facts.BytesPerNode,
 	}
 	for _, f := range g.sorted() {
 		ev.Logs = append(ev.Logs, fabric.LogFile{

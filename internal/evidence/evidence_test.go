@@ -149,15 +149,3 @@ func TestFullDiskIsTold(t *testing.T) {
 		t.Errorf("error = %v, want one that names the log", err)
 	}
 }
-
-func TestParseRecord(t *testing.T) {
-	r, ok := ParseRecord([]byte(`{"trainyard": 1, "event": "step", "step": 3, "loss": 2.5}`))
-	if !ok || r.Event != "step" || r.Step != 3 || r.Loss != 2.5 {
-		t.Errorf("record = %+v, %v", r, ok)
-	}
-	for _, line := range []string{"", "step 3", `{"trainyard": 2, "event": "step"}`, `{"trainyard": 1, "event": "step"`} {
-		if _, ok := ParseRecord([]byte(line)); ok {
-			t.Errorf("ParseRecord(%q) took it", line)
-		}
-	}
-}

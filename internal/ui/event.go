@@ -47,6 +47,7 @@ type Progress struct {
 	Steps           int     `json:"steps"`
 	Loss            float64 `json:"loss"`
 	TokensPerSecond float64 `json:"tokensPerSecond"`
+	MFU             float64 `json:"mfu,omitempty"` // model FLOPs utilization, 0 to 1; 0: not known
 	SecondsLeft     float64 `json:"secondsLeft"`
 }
 

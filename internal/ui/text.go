@@ -129,6 +129,9 @@ func Harmless(text string) string {
 func (p Progress) String() string {
 	step := fmt.Sprintf("%d/%d", p.Step, p.Steps)
 	line := fmt.Sprintf("  step %s  loss %.2f  %s tokens/s", step, p.Loss, Thousands(p.TokensPerSecond))
+	if p.MFU > 0 {
+		line += fmt.Sprintf("  MFU %.2f", p.MFU)
+	}
 	if p.SecondsLeft > 0 {
 		line += "  " + Duration(time.Duration(p.SecondsLeft*float64(time.Second))) + " left"
 	}

@@ -10,13 +10,16 @@ import (
 	"github.com/trainyard/trainyard/internal/rayjob"
 )
 
-// failure explains why a job failed: the worker process that died, with rank,
-// node and its last lines, where there is one; else what Ray says.
+// failure explains why a job failed: the first error that a rank of the
+// built-in training told of, where it is no consequence; else the worker
+// process that died, with rank, node and its last lines; else what Ray says.
 func (f *following) failure(job rayjob.Job) error {
 	ctx, cancel := context.WithTimeout(f.Hard, 10*time.Second)
 	defer cancel()
 	text := fmt.Sprintf("running job %q: ", f.run.Info.SubmissionID)
-	if worker, ok := f.lostWorker(ctx); ok {
+	if first, others, ok := f.lines.Cause(); ok {
+		text += firstError(first, others)
+	} else if worker, ok := f.lostWorker(ctx); ok {
 		text += f.describe(worker)
 	} else {
 		text += reason(job)
@@ -24,22 +27,42 @@ func (f *following) failure(job rayjob.Job) error {
 	return fault.WithCode(fault.JobFailed, fault.WithHint("all output is in "+f.run.LogDir(), fmt.Errorf("%s", text)))
 }
 
-// lostWorker finds the first worker process of the job that did not end of its
-// own will.
+// firstError is what a rank told of, with the traceback where that is all there
+// is to go by. What other ranks told after it is folded away.
+func firstError(e rankError, others int) string {
+	text := e.where() + " failed"
+	if e.Step > 0 && e.Kind != "config" && e.Kind != "numbers" { // whose messages name it
+		text += fmt.Sprintf(" at step %d", e.Step)
+	}
+	text += ": " + e.Message
+	if others > 0 {
+		text += fmt.Sprintf("\n  %s ended with it", plural(others, "other rank"))
+	}
+	if e.Traceback != "" {
+		text += "\n  " + strings.ReplaceAll(strings.TrimSpace(e.Traceback), "\n", "\n  ")
+	}
+	return text
+}
+
+// lostWorker finds the worker process of the job that did not end of its own
+// will: the first of the last attempt.
 func (f *following) lostWorker(ctx context.Context) (rayjob.Worker, bool) {
 	workers, err := f.client.Workers(ctx)
 	if err != nil {
 		return rayjob.Worker{}, false
 	}
+	var lost rayjob.Worker
+	latest, found := -1, false
 	for _, w := range workers {
 		if w.Alive || w.Type != "WORKER" || !strings.Contains(w.ExitType, "SYSTEM_ERROR") && !strings.Contains(w.ExitType, "OUT_OF_MEMORY") {
 			continue
 		}
-		if _, ours := f.lines.Rank(w.PID); ours {
-			return w, true
+		_, ours := f.lines.Rank(w.PID)
+		if attempt := f.lines.Attempt(w.PID); ours && attempt > latest {
+			lost, latest, found = w, attempt, true
 		}
 	}
-	return rayjob.Worker{}, false
+	return lost, found
 }
 
 // describe says which worker died and quotes its last lines.

@@ -76,8 +76,8 @@ func verdictWord(v fabric.Verdict) string {
 func (f *following) transportText(v fabric.Verdict) string {
 	if v.Cause == fabric.NoGPU {
 		text := "no GPU here, nothing to prove"
-		if f.lines.backend != "" {
-			text = f.lines.backend + " over TCP between " + plural(f.facts.Nodes, "node") + ": " + text
+		if f.lines.said.backend != "" {
+			text = f.lines.said.backend + " over TCP between " + plural(f.facts.Nodes, "node") + ": " + text
 		}
 		return text
 	}

@@ -93,7 +93,7 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	if err := f.gatherer.Close(); err != nil {
 		f.Story.Warn(err.Error())
 	}
-	f.lines.flush()
+	f.lines.end()
 	f.machines = f.readMachines()
 	end.job, end.state, end.verdict = job, state, f.verdict()
 	return end, nil
@@ -241,6 +241,7 @@ func (f *following) verdict() fabric.Verdict {
 	}
 	facts := evidence.Facts{
 		Ranks: f.lines.World(), GPUs: f.facts.GPUs, Machines: f.machines, Attempt: f.lines.Attempt,
+		BytesPerNode: f.lines.BytesPerNode(),
 	}
 	if facts.Ranks == f.facts.Workers() { // else some nodes may have no rank
 		facts.Nodes = f.hosts

@@ -21,11 +21,12 @@ func (t *training) readCounters() {
 }
 
 // readMachines compares with what the cards have counted by now. All local
-// nodes share the machine's cards.
+// nodes share the machine's cards. Of machines whose cards nobody here can
+// read, the ranks of the built-in training tell.
 func (f *following) readMachines() []fabric.Machine {
 	before, err := evidence.LoadCards(f.run.CountersPath())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return f.lines.Machines()
 	}
 	after, err2 := evidence.ReadCards(evidence.SysFS)
 	if err = errors.Join(err, err2); err != nil {

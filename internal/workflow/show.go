@@ -3,6 +3,7 @@ package workflow
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -26,18 +27,15 @@ type lines struct {
 
 	mu      sync.Mutex
 	ranks   rayjob.Ranks
-	held    []heldLine  // of training workers whose ranks are not known yet
-	release *time.Timer // passes on what is held
-	byPID   map[int]int // rank by process, from the training's own records
-	world   int         // size, 0 where not known
-	backend string
-	last    evidence.Record // the newest step
-	done    evidence.Record // event done, once it is there
+	held    []heldLine            // of training workers whose ranks are not known yet
+	release *time.Timer           // passes on what is held
+	said    account               // what the built-in training says of itself
+	muted   map[string][]heldLine // by file: from a traceback on, see mutes
 }
 
 func (l *lines) take(line evidence.Line) {
 	if record, ok := evidence.ParseRecord(line.Text); ok {
-		l.record(record, line.Text)
+		l.record(record, line)
 		return
 	}
 	l.mu.Lock()
@@ -46,7 +44,7 @@ func (l *lines) take(line evidence.Line) {
 		l.tellHeld()
 		return
 	}
-	if !l.shown(line) {
+	if !l.shown(line) || l.mutes(line) {
 		return
 	}
 	if _, known := l.rankOf(line.PID); !known && line.Name == trainWorker && len(l.held) < mostHeld {
@@ -97,6 +95,44 @@ func (l *lines) flush() {
 	l.held, l.release = nil, nil
 }
 
+// end passes on what is left once the job has ended.
+func (l *lines) end() {
+	l.flush()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.said.errors) > 0 {
+		return // the tracebacks say the same, and the log files have them
+	}
+	for _, file := range slices.Sorted(maps.Keys(l.muted)) {
+		for _, line := range l.muted[file] {
+			l.output(l.sourceOf(line.Line), line.text)
+		}
+	}
+}
+
+// mutes holds back, of the built-in training, what Ray and Python say of an
+// error from their first traceback in a file on: the training's own record of
+// it, which may be read a moment later, says it once and for all. l.mu is held.
+func (l *lines) mutes(line evidence.Line) bool {
+	held, muted := l.muted[line.File]
+	if !l.builtIn || !muted && !isTraceback(line.Text) {
+		return false
+	}
+	if len(held) < mostHeld {
+		held = append(held, heldLine{line, string(line.Text)})
+	}
+	if l.muted == nil {
+		l.muted = map[string][]heldLine{}
+	}
+	l.muted[line.File] = held
+	return true
+}
+
+func isTraceback(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("Traceback (most recent call last):")) ||
+		bytes.HasSuffix(text, []byte("Error in training function:"))
+}
+
 // tellHeld passes on the lines whose ranks are known by now. l.mu is held.
 func (l *lines) tellHeld() {
 	l.held = slices.DeleteFunc(l.held, func(line heldLine) bool {
@@ -108,39 +144,12 @@ func (l *lines) tellHeld() {
 	})
 }
 
-func (l *lines) record(r evidence.Record, text []byte) {
-	if l.metrics != nil {
-		_, _ = l.metrics.Write(append(bytes.Clone(text), '\n')) // a full disk must not end a run
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch r.Event {
-	case "start":
-		l.hear()
-	case "rank":
-		if l.byPID == nil {
-			l.byPID = map[int]int{}
-		}
-		l.byPID[r.PID] = r.Rank
-		l.world, l.backend = r.WorldSize, r.Backend
-	case "step":
-		l.last = r
-		left := 0.0
-		if r.Step > 0 {
-			left = r.Elapsed / float64(r.Step) * float64(r.Steps-r.Step)
-		}
-		l.story.Progress(ui.Progress{Step: r.Step, Steps: r.Steps, Loss: r.Loss, TokensPerSecond: r.TokensPerSecond, SecondsLeft: left})
-	case "done":
-		l.done = r
-	}
-}
-
 // rankOf finds a process's rank. l.mu is held. Nodes of one machine share an
 // address, and processes of several machines may share a pid: a pid counts
 // only where it is the only one.
 func (l *lines) rankOf(pid int) (int, bool) {
-	if rank, ok := l.byPID[pid]; ok {
-		return rank, true
+	if r, ok := l.said.ranks[pid]; ok {
+		return r.Rank, true
 	}
 	found, rank := 0, 0
 	for _, r := range l.ranks.Current() {
@@ -192,8 +201,8 @@ func (l *lines) Attempt(pid int) int {
 func (l *lines) World() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.world > 0 {
-		return l.world
+	if l.said.world > 0 {
+		return l.said.world
 	}
 	return len(l.ranks.Current())
 }

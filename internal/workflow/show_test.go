@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,43 +74,6 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 	}
 	if l.World() != 2 {
 		t.Errorf("World() = %d, want 2", l.World())
-	}
-}
-
-func TestLinesOfTheBuiltInTraining(t *testing.T) {
-	metrics, err := os.Create(filepath.Join(t.TempDir(), "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer metrics.Close()
-	var told heard
-	l := &lines{story: ui.NewStory(&told), builtIn: true, metrics: metrics}
-	l.began = func() { l.story.Note("began") }
-	records := []string{
-		`{"trainyard": 1, "event": "rank", "rank": 0, "world_size": 2, "pid": 10, "backend": "gloo"}`,
-		`{"trainyard": 1, "event": "start", "model": "tiny", "steps": 4}`,
-		`{"trainyard": 1, "event": "step", "step": 1, "steps": 4, "loss": 5.5, "tokens_per_second": 1200, "elapsed": 2.0}`,
-		`{"trainyard": 1, "event": "done", "steps": 4, "first_loss": 5.5, "last_loss": 2.5}`,
-	}
-	l.take(worker(5, "TrainController", "Requesting resources: {'CPU': 1} * 2"))
-	for _, record := range records {
-		l.take(worker(10, "RayTrainWorker", record))
-	}
-	l.take(worker(10, "RayTrainWorker", "a warning of rank 0"))
-	l.take(worker(6, "PlacementGroupCleaner", "Ray's own trouble"))
-	want := heard{"note began", "step 1/4  loss 5.50  1.2k tokens/s  6s left", "rank 0: a warning of rank 0"}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
-	kept, err := os.ReadFile(metrics.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Join(records, "\n")+"\n", string(kept)); diff != "" {
-		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
-	}
-	if l.backend != "gloo" || l.World() != 2 {
-		t.Errorf("backend %q, world %d, want gloo, 2", l.backend, l.World())
 	}
 }
 
