@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import Settings
+from test_storage import denied
 
-from trainyard import launch
+from trainyard import datainfo, launch
 from trainyard.config import ConfigError
+from trainyard.manifest import Manifest
 
 HEAD = {"memory": 1e9}
 
@@ -38,31 +41,69 @@ def test_more_workers_than_the_cluster_has(settings: Settings) -> None:
         launch.size_workers(settings(), [HEAD])
 
 
-def test_data_too_short(settings: Settings) -> None:
-    with pytest.raises(ConfigError, match="--seq-len 16 is longer than the data: 16 bytes"):
-        launch.check_data(settings("--num-workers", "1"), 16)
-    with pytest.raises(ConfigError, match=r"3 windows of 16 tokens.* 2 workers x 2 needs 4"):
-        launch.check_data(settings("--num-workers", "2"), 50)
-    launch.check_data(settings("--num-workers", "2"), 65)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "huge"], "unknown model 'huge': choose from tiny"),
-        (["--data", "/nowhere/text"], "data file '/nowhere/text' does not exist"),
+        (["--steps", "0"], "--steps must be at least 1, not 0"),
+        (["--data", "/nowhere/text"], "the data '/nowhere/text' does not exist"),
         (["--resume", "/nowhere"], "no complete checkpoint in '/nowhere'"),
-        (["--checkpoint-dir", "/dev/null/x"], "making --checkpoint-dir '/dev/null/x': "),
+        (
+            ["--checkpoint-dir", "/dev/null/x"],
+            "writing to --checkpoint-dir '/dev/null/x': not found: a part of the path is a file",
+        ),
+        (["--export", "/dev/null/x"], "writing to --export '/dev/null/x': "),
+        (["--checkpoint-dir", "ftp://x"], "unknown kind of place 'ftp://x'"),
     ],
 )
 def test_user_fault_is_one_line_and_exit_2(
-    arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert launch.main(arguments) == 2
+    assert launch.main(["--checkpoint-dir", str(tmp_path), *arguments]) == 2
     stdout, stderr = capfd.readouterr()
     assert stdout == ""
     assert stderr.startswith(f"trainyard.train: {message}")
     assert stderr.count("\n") == 1
+
+
+def test_all_problems_at_once(settings: Settings) -> None:
+    config = settings("--data", "/nowhere/text", "--export", "/dev/null/x")
+    with pytest.raises(ConfigError, match=r"/nowhere/text.*; writing to --export '/dev/null/x'"):
+        launch.check(config)
+
+
+def test_the_place_is_left_as_it_was(settings: Settings) -> None:
+    config = settings()
+    launch.check(config)
+    assert list(Path(config.checkpoint_dir).iterdir()) == []
+
+
+def test_s3_denied(settings: Settings, s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    config = settings("--checkpoint-dir", "s3://bucket/run")
+    launch.check(config)
+    with denied(s3), pytest.raises(ConfigError, match="'s3://bucket/run': access denied"):
+        launch.check(config)
+
+
+def test_resume(settings: Settings) -> None:
+    """The driver knows before workers start whether they can go on."""
+    config = settings("--steps", "20")
+    data = datainfo.describe(config).fingerprint
+    folder = Path(config.checkpoint_dir, "step-000010")
+    folder.mkdir(parents=True)
+    Manifest(10, {}, 1, config.to_dict(), data, {}, {}).write(str(folder))
+    launch.check(config)
+    with pytest.raises(ConfigError, match="is of another run: seed was 42 and is 1"):
+        launch.check(replace(config, seed=1))
+    with pytest.raises(ConfigError, match="is at step 10 already: give --steps a larger number"):
+        launch.check(replace(config, steps=10))
+    launch.check(replace(config, steps=10, export=config.checkpoint_dir + "-model"))
+    # --resume counts where the run has no checkpoints of its own.
+    elsewhere = replace(config, checkpoint_dir=config.checkpoint_dir + "-2", seed=1)
+    launch.check(elsewhere)
+    with pytest.raises(ConfigError, match="is of another run"):
+        launch.check(replace(elsewhere, resume=config.checkpoint_dir))
 
 
 def test_a_fault_is_told_before_slow_imports() -> None:
@@ -73,4 +114,4 @@ def test_a_fault_is_told_before_slow_imports() -> None:
     assert process.returncode == 2
     imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
     assert "trainyard.launch" in imported
-    assert not imported & {"ray", "torch", "transformers"}
+    assert not imported & {"ray", "torch", "transformers", "pyarrow"}

@@ -1,18 +1,20 @@
-"""The driver: checks what was asked for and starts the workers of a Ray cluster."""
+"""The driver: checks what was asked for and starts the workers of a Ray cluster.
+
+Under torchrun there is no driver: each of its processes is a rank and trains.
+"""
 
 from __future__ import annotations
 
 import os
+import secrets
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from trainyard import config as configuration
-from trainyard import data, manifest
 from trainyard.config import ConfigError, TrainConfig
 
+FAILED = 1
 USAGE = 2
 
 
@@ -20,74 +22,120 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     try:
         config = configuration.parse(sys.argv[1:] if argv is None else argv)
-        fit(config)
+        if {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+            return train_here(config)
+        return drive(config)
     except ConfigError as error:
         sys.stderr.write(f"trainyard.train: {error}\n")
         return USAGE
+
+
+def train_here(config: TrainConfig) -> int:
+    """Train as one of torchrun's ranks, which tell of their errors themselves."""
+    import torch.distributed as dist
+
+    from trainyard.failure import RunError
+    from trainyard.parallel import distributed
+    from trainyard.train import train
+
+    with distributed() as world:
+        # The first rank's, whose default folder bears the time of its clock.
+        agreed: list[TrainConfig | None] = [config]
+        if world.rank == 0:
+            try:
+                check(config)
+            except ConfigError as error:
+                sys.stderr.write(f"trainyard.train: {error}\n")
+                agreed = [None]
+        dist.broadcast_object_list(agreed, src=0)
+        if agreed[0] is None:
+            return USAGE
+        try:
+            train(agreed[0])
+        except ConfigError:
+            return USAGE
+        except RunError:
+            return FAILED
     return 0
 
 
-def fit(config: TrainConfig) -> None:
+def drive(config: TrainConfig) -> int:
     """Train on a Ray cluster: RAY_ADDRESS's, else the one running here, else a new one.
 
     Raises ConfigError, before any worker starts, for what the user can put right.
     """
-    data_bytes = len(data.load(config.data))
-    config = find_resume(config, data_bytes)
-    make_checkpoint_dir(config)
+    check(config)
 
     # Here and not above: a second of imports that a wrong flag need not wait for.
     import ray
 
+    from trainyard import cluster, datainfo
+
     ray.init()
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    config, resource = size_workers(config, [node["Resources"] for node in nodes])
-    check_data(config, data_bytes)
-    tune_ray({node["NodeManagerAddress"] for node in nodes})
-
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchTrainer
-
-    TorchTrainer(
-        worker,
-        train_loop_config=config.to_dict(),
-        scaling_config=ScalingConfig(
-            num_workers=config.num_workers,
-            use_gpu=resource == "GPU",
-            resources_per_worker={resource: 1},
-        ),
-        run_config=RunConfig(
-            name="ray",
-            storage_path=config.checkpoint_dir,
-            failure_config=FailureConfig(max_failures=config.max_failures),
-        ),
-    ).fit()
+    sized, resource = size_workers(config, [node["Resources"] for node in nodes])
+    if config.data != configuration.RANDOM:
+        datainfo.describe(sized)  # again: enough for as many workers?
+    cluster.tune({node["NodeManagerAddress"] for node in nodes})
+    return cluster.fit(sized, resource, elastic=config.num_workers == 0)
 
 
-def worker(settings: dict[str, Any]) -> None:
-    """What Ray Train calls on each worker."""
-    from trainyard.train import train
+def check(config: TrainConfig) -> None:
+    """Raises ConfigError, naming all problems, for data or places that cannot be used."""
+    from trainyard import datainfo
 
-    train(TrainConfig(**settings))
+    problems: list[str] = []
+
+    def noted(look: Callable[[], object]) -> bool:
+        try:
+            look()
+        except ConfigError as error:
+            problems.append(str(error))
+            return False
+        return True
+
+    readable = noted(lambda: datainfo.describe(config))
+    writable = noted(lambda: check_place("--checkpoint-dir", config.checkpoint_dir))
+    if readable and writable:
+        noted(lambda: check_resume(config, datainfo.describe(config).fingerprint))
+    if config.export:
+        noted(lambda: check_place("--export", str(config.export)))
+    if problems:
+        raise ConfigError("; ".join(problems))
 
 
-def find_resume(config: TrainConfig, data_bytes: int) -> TrainConfig:
-    """Replace a folder of checkpoints by the newest one, checked to fit this run."""
-    if config.resume is None:
-        return config
-    folder = manifest.find(Path(config.resume))
-    manifest.check(manifest.read(folder), config, data_bytes)
-    return replace(config, resume=str(folder))
+def check_resume(config: TrainConfig, data: str) -> None:
+    """Raises ConfigError if the checkpoint that workers will go on from does not fit.
+
+    It is the newest in --checkpoint-dir, else --resume; data is the fingerprint of
+    the run's data.
+    """
+    from trainyard import manifest
+
+    found = manifest.complete(config.checkpoint_dir)[:1]
+    if not found and config.resume:
+        found = [manifest.find(config.resume)]
+    for folder in found:
+        try:
+            saved = manifest.read(folder)
+        except manifest.DamagedError:
+            continue  # the workers look for an older one
+        manifest.check(saved, config, data)
+        if saved.step == config.steps and not config.export:
+            raise ConfigError(
+                f"{folder!r} is at step {saved.step} already: give --steps a larger number to go on"
+            )
 
 
-def make_checkpoint_dir(config: TrainConfig) -> None:
-    """Raises ConfigError if it cannot be made, rather than after the training."""
-    try:
-        Path(config.checkpoint_dir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"making --checkpoint-dir {config.checkpoint_dir!r}: {error.strerror}"
-        ) from error
+def check_place(flag: str, place: str) -> None:
+    """Raises ConfigError if nothing can be written there, rather than after hours."""
+    from trainyard import storage
+
+    with storage.explained(f"writing to {flag}", place):
+        storage.make_dir(place)
+        probe = storage.join(place, f".probe-{secrets.token_hex(4)}")
+        storage.write_bytes(probe, b"trainyard looks whether it may write here\n")
+        storage.delete(probe)
 
 
 def size_workers(
@@ -109,30 +157,3 @@ def size_workers(
             f"--num-workers {config.num_workers} is more than the cluster has: {has} {resource}s"
         )
     return replace(config, num_workers=config.num_workers or has), resource
-
-
-def check_data(config: TrainConfig, data_bytes: int) -> None:
-    """Raises ConfigError if the data is too short for one step."""
-    windows = data.window_count(data_bytes, config.seq_len)
-    if not windows:
-        raise ConfigError(f"--seq-len {config.seq_len} is longer than the data: {data_bytes} bytes")
-    needed = config.num_workers * config.batch_size
-    if windows < needed:
-        raise ConfigError(
-            f"the data has {windows} windows of {config.seq_len} tokens, and one step of "
-            f"{config.num_workers} workers x {config.batch_size} needs {needed}"
-        )
-
-
-def tune_ray(hosts: Set[str]) -> None:
-    """Set what Ray Train only takes from the environment, where the user has not.
-
-    hosts are the addresses of the cluster's nodes.
-    """
-    # How often Ray looks whether workers are done or dead: its 2 s are a good
-    # part of a short run.
-    os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.5")
-    # On a single host no node is taken away in advance, and the actor that
-    # would watch for it costs as much to start as a worker.
-    if len(hosts) == 1:
-        os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")

@@ -30,6 +30,10 @@ ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
+class UnreachableError(ConfigError):
+    """A server did not answer; it may when asked again."""
+
+
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a URI, and the path in it.
 
@@ -190,7 +194,9 @@ def explained(doing: str, uri: str) -> Iterator[None]:
 
 def problem(doing: str, uri: str, error: Exception) -> ConfigError:
     """One line about an error at a place: what was done, the cause, what to do next."""
-    return ConfigError(f"{doing} {uri!r}: {_local_cause(error) or _remote_cause(uri, error)}")
+    text = f"{doing} {uri!r}: {_local_cause(error) or _remote_cause(uri, error)}"
+    unreachable = "AWS Error NETWORK_CONNECTION" in str(error)
+    return UnreachableError(text) if unreachable else ConfigError(text)
 
 
 _LOCAL = {
