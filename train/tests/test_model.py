@@ -64,11 +64,10 @@ def test_presets(name: str, settings: Settings) -> None:
     assert len(net.layers) == PRESETS[name].layers
 
 
-def test_size_and_flops(settings: Settings) -> None:
+def test_size(settings: Settings) -> None:
     size = model.build(settings("--model", "qwen2.5-1.5b"), CPU).size()
     assert (size.layers, size.hidden, size.intermediate) == (28, 1536, 8960)
     assert size.layer_parameters == 46_797_824
-    assert model.flops_per_token(size, 2048) == 6 * 1_543_714_304 + 12 * 28 * 1536 * 2048
 
 
 @pytest.mark.parametrize("name", ["mine:build", "mine.py:build"])

@@ -158,6 +158,7 @@ class Metrics:
         perplexity = math.exp(min(loss, 700.0))  # more is no float
         self._emit("evaluation", step=step, loss=round(loss, 6), perplexity=round(perplexity, 4))
         self._journal.track(step, {"evaluation/loss": loss, "evaluation/perplexity": perplexity})
+        self.timeline.start()  # its time is no step's
 
     def checkpoints(self, completed: Iterable[tuple[str, int, float]]) -> None:
         """For checkpoints that are complete by now: place, step, seconds that it took."""

@@ -111,7 +111,8 @@ def build(config: TrainConfig, device: torch.device) -> LanguageModel:
             return LanguageModel(_call_hook(config), config.model)
     with torch.device("meta"):
         if config.model in PRESETS:
-            return HuggingFaceModel(_preset(PRESETS[config.model]), config.model)
+            shape = qwen2_config(PRESETS[config.model], attn_implementation=attention.NAME)
+            return HuggingFaceModel(Qwen2ForCausalLM(shape), config.model)
         return _pretrained(config.model)
 
 
@@ -120,17 +121,9 @@ def parameter_count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def flops_per_token(size: ModelSize, seq_len: int) -> int:
-    """Floating-point operations of forward and backward pass for one token.
-
-    6 for each parameter and 12 x layers x hidden x seq_len for attention.
-    Source: Chowdhery et al., PaLM (2022), appendix B.
-    """
-    return 6 * size.parameters + 12 * size.layers * size.hidden * seq_len
-
-
-def _preset(shape: ModelShape) -> Qwen2ForCausalLM:
-    config = Qwen2Config(
+def qwen2_config(shape: ModelShape, **more: Any) -> Qwen2Config:
+    """The configuration of transformers for a preset."""
+    return Qwen2Config(
         vocab_size=shape.vocab_size,
         hidden_size=shape.hidden_size,
         intermediate_size=shape.intermediate_size,
@@ -140,9 +133,8 @@ def _preset(shape: ModelShape) -> Qwen2ForCausalLM:
         max_position_embeddings=shape.max_seq_len,
         tie_word_embeddings=shape.tied,
         use_cache=False,
-        attn_implementation=attention.NAME,
+        **more,
     )
-    return Qwen2ForCausalLM(config)
 
 
 def _pretrained(name: str) -> LanguageModel:

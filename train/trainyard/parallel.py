@@ -108,7 +108,9 @@ def _node() -> tuple[str, str]:
             identity = ray.get_runtime_context().get_node_id()
             names = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
             return identity, names.get(identity) or socket.gethostname()
-    return socket.gethostname(), socket.gethostname()
+    # NCCL's own name for a host, for ranks of one machine that are to be as many.
+    name = os.environ.get("NCCL_HOSTID") or socket.gethostname()
+    return name, name
 
 
 def shard(model: LanguageModel, plan: Plan, config: TrainConfig, world: World) -> None:

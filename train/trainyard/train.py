@@ -12,15 +12,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainyard import checkpoint, evidence, export, failure, model, optimizer, parallel, plan
+from trainyard import checkpoint, datainfo, export, failure, model, optimizer, parallel, plan
 from trainyard import weights as weight_files
 from trainyard.config import TrainConfig
-from trainyard.guard import Guard
+from trainyard.evidence import Evidence
 from trainyard.loss import IGNORED
 from trainyard.metrics import Metrics
 from trainyard.model import LanguageModel
 from trainyard.parallel import LateScalar, World, distributed
 from trainyard.reader import Batch, Reader
+from trainyard.timeline import Timeline
 
 EVAL_BATCHES = 16
 
@@ -31,11 +32,11 @@ def train(config: TrainConfig) -> None:
     with distributed() as world:
         metrics = Metrics(config, world)
         metrics.rank()
+        evidence = Evidence(config, world)
 
         # The model, spread as the plan says, each rank with its own part.
         net = model.build(config, world.device)
-        size = net.size()
-        chosen = plan.choose(config, size, world.machines)
+        chosen = plan.choose(config, net.size(), world.machines)
         originals = weight_files.twins(net)
         parallel.shard(net, chosen, config, world)
         weight_files.fill(net, originals, config, world)
@@ -45,32 +46,40 @@ def train(config: TrainConfig) -> None:
         checkpoints = checkpoint.Checkpoints(config, world, net, adamw)
         saved = checkpoints.load()
         first, position = (saved.step, saved.position) if saved else (0, None)
-        reader = Reader(config, world.rank, world.size, position)
-        guard = Guard()
-        metrics.start(size, chosen, reader.info, first)
+        metrics.start(net.size(), chosen, datainfo.describe(config), first)
+        evidence.write(metrics, chosen.bytes_across_nodes)
 
-        for step in range(first + 1, config.steps + 1):
-            metrics.timeline.start()
-            batches = [next(reader) for _ in range(config.accumulate)]
-            metrics.timeline.mark("data")
-            rate = optimizer.learning_rate(config, step)
-            with metrics.profiled(step):
-                loss, norm = train_step(net, adamw, batches, rate, config.clip, world, metrics)
-            metrics.step(step, loss, norm, rate)
+        with Reader(config, world.rank, world.size, position) as reader:
+            for step in range(first + 1, config.steps + 1):
+                batches = [next(reader) for _ in range(config.accumulate)]
+                metrics.timeline.mark("data")
+                rate = optimizer.learning_rate(config, step)
+                with metrics.profiled(step):
+                    scalars = train_step(
+                        net, adamw, batches, rate, config.clip, world, metrics.timeline
+                    )
+                metrics.step(step, *scalars, rate)
 
-            last = step == config.steps
-            if config.eval_every and (step % config.eval_every == 0 or last):
-                metrics.evaluation(step, evaluate(net, config, world))
-            if last or (config.checkpoint_every and step % config.checkpoint_every == 0):
-                checkpoints.save(step, batches[-1].position)
-            metrics.checkpoints(checkpoints.completed())
+                last = step == config.steps
+                if is_due(step, config.eval_every, last):
+                    metrics.evaluation(step, evaluate(net, config, world))
+                if last or is_due(step, config.checkpoint_every, last):
+                    checkpoints.save(step, batches[-1].position)
+                metrics.checkpoints(checkpoints.completed())
+                metrics.broken_lines(step, reader)
 
         metrics.flush()
         checkpoints.finish()
         metrics.checkpoints(checkpoints.completed())
         if config.export:
             metrics.exported(export.save(net, config, world))
+        evidence.write(metrics, chosen.bytes_across_nodes, config.steps - first)
         metrics.done()
+
+
+def is_due(step: int, every: int, last: bool) -> bool:
+    """Whether something that is done every so many steps, 0 being never, is due."""
+    return every > 0 and (last or step % every == 0)
 
 
 def train_step(
@@ -80,7 +89,7 @@ def train_step(
     rate: float,
     clip: float,
     world: World,
-    metrics: Metrics,
+    timeline: Timeline,
 ) -> tuple[LateScalar, LateScalar]:
     """One optimizer step on one or more batches; the mean loss of all tokens of all ranks.
 
@@ -91,13 +100,13 @@ def train_step(
     loss = torch.zeros((), device=world.device)
     for number, (tokens, targets, documents) in enumerate(inputs, start=1):
         parallel.synchronize_gradients(net, last=number == len(inputs))
-        piece = net(tokens, targets, scale, documents)
-        torch.autograd.backward(piece)  # averages the gradients over all ranks
-        loss += piece.detach() / world.size
-    metrics.timeline.mark("forward_backward")
+        part = net(tokens, targets, scale, documents)
+        torch.autograd.backward(part)  # averages the gradients over all ranks
+        loss += part.detach() / world.size
+    timeline.mark("forward_backward")
     norm = optimizer.gradient_norm(net)
     optimizer.step(adamw, norm, rate, clip)
-    metrics.timeline.mark("optimizer")
+    timeline.mark("optimizer")
     return LateScalar(loss), LateScalar(norm, reduce=False)
 
 
