@@ -187,6 +187,19 @@ def test_parts_of_a_step_add_up() -> None:
     assert first._marks[-1] == second._marks[0]
 
 
+def test_checkpoints_and_evaluations_are_no_waiting_for_data(
+    settings: Settings, world: World
+) -> None:
+    metrics = Metrics(settings(), world, io.StringIO())
+    metrics.checkpoints([])
+    metrics.timeline.mark("data")
+    assert list(metrics.timeline.cut().seconds()) == ["checkpoint", "data", REST]
+    metrics.checkpoints([])
+    metrics.evaluation(1, 2.0)
+    metrics.timeline.mark("data")
+    assert list(metrics.timeline.cut().seconds()) == ["data", REST]
+
+
 @pytest.mark.parametrize(
     ("device", "teraflops"),
     [

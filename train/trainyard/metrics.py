@@ -161,7 +161,11 @@ class Metrics:
         self.timeline.start()  # its time is no step's
 
     def checkpoints(self, completed: Iterable[tuple[str, int, float]]) -> None:
-        """For checkpoints that are complete by now: place, step, seconds that it took."""
+        """After each step: checkpoints that are complete by now, with step and seconds.
+
+        What one in the making takes of the time is the next step's, but not its data's.
+        """
+        self.timeline.mark("checkpoint")
         for path, step, seconds in completed:
             self._emit("checkpoint", path=path, step=step, seconds=round(seconds, 6))
 
