@@ -12,7 +12,8 @@ import (
 
 // failure explains why a job failed: the first error that a rank of the
 // built-in training told of, where it is no consequence; else the worker
-// process that died, with rank, node and its last lines; else what Ray says.
+// process that died, with rank, node and its last lines; else what the driver
+// or Ray says.
 func (f *following) failure(job rayjob.Job) error {
 	ctx, cancel := context.WithTimeout(f.Hard, 10*time.Second)
 	defer cancel()
@@ -21,6 +22,8 @@ func (f *following) failure(job rayjob.Job) error {
 		text += firstError(first, others)
 	} else if worker, ok := f.lostWorker(ctx); ok {
 		text += f.describe(worker)
+	} else if said := f.lines.Conclusion(); said != "" {
+		text += said
 	} else {
 		text += reason(job)
 	}

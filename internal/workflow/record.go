@@ -21,6 +21,8 @@ type account struct {
 	loss    float64     // the last that was finite
 	errors  []rankError // since the newest start
 	heard   evidence.Testimony
+	// conclusion is what the driver says of the job's failure, in a line.
+	conclusion string
 }
 
 // rankError is an error that a rank has told of.
@@ -28,6 +30,28 @@ type rankError struct {
 	evidence.Record
 	pid  int
 	node string
+}
+
+// conclusionPrefix begins the line by which the driver of the built-in training
+// says why it gives up.
+const conclusionPrefix = "trainyard.train: "
+
+// concluded keeps the driver's last words for the end. l.mu is held.
+func (l *lines) concluded(line evidence.Line) bool {
+	text, ok := bytes.CutPrefix(line.Text, []byte(conclusionPrefix))
+	if !ok || !l.builtIn || !line.Driver() {
+		return false
+	}
+	l.said.conclusion = string(text)
+	return true
+}
+
+// Conclusion is what the driver of the built-in training said of its failure;
+// empty where it said nothing.
+func (l *lines) Conclusion() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said.conclusion
 }
 
 // record takes a record of the built-in training.

@@ -189,3 +189,18 @@ func TestTracebacksOfRay(t *testing.T) {
 		t.Error("a traceback of a user's program was held back")
 	}
 }
+
+func TestTheDriversConclusion(t *testing.T) {
+	var told heard
+	l := &lines{story: ui.NewStory(&told), builtIn: true}
+	l.take(driver("trainyard.train: no complete checkpoint in '/nowhere'"))
+	l.end()
+	if got := l.Conclusion(); got != "no complete checkpoint in '/nowhere'" || len(told) > 0 {
+		t.Errorf("conclusion %q, told %q", got, told)
+	}
+	l = &lines{story: ui.NewStory(&told)}
+	l.take(driver("trainyard.train: a user's own line"))
+	if l.Conclusion() != "" || len(told) != 1 {
+		t.Errorf("a user's line was kept: %q, told %q", l.Conclusion(), told)
+	}
+}

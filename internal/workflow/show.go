@@ -44,7 +44,7 @@ func (l *lines) take(line evidence.Line) {
 		l.tellHeld()
 		return
 	}
-	if !l.shown(line) || l.mutes(line) {
+	if l.concluded(line) || !l.shown(line) || l.mutes(line) {
 		return
 	}
 	if _, known := l.rankOf(line.PID); !known && line.Name == trainWorker && len(l.held) < mostHeld {
