@@ -59,6 +59,22 @@ func TestTestimony(t *testing.T) {
 	if got := heard.BytesPerNode(); got != 2_500_000 {
 		t.Errorf("BytesPerNode() = %d, want half of 5,000,000", got)
 	}
+	// Started again with two ranks, of which one has spoken so far.
+	heard.Hear(Record{Rank: 0, WorldSize: 2, Node: "worker-0", Steps: 1, BytesAcrossNodes: 8})
+	if got := heard.BytesPerNode(); got != 0 {
+		t.Errorf("BytesPerNode() = %d with a rank missing, want 0", got)
+	}
+	heard.Hear(Record{Rank: 1, WorldSize: 2, Node: "worker-1", Steps: 1, BytesAcrossNodes: 6})
+	if got := heard.BytesPerNode(); got != 3 {
+		t.Errorf("BytesPerNode() = %d after a restart with two ranks, want half of 6", got)
+	}
+}
+
+func TestTestimonyOfMachines(t *testing.T) {
+	var heard Testimony
+	for _, r := range recorded(t, "evidence.jsonl") {
+		heard.Hear(r)
+	}
 	want := []fabric.Machine{
 		{Name: "worker-0", Counters: []fabric.Counter{{Device: "rdmap0s6", Port: 1, SentBefore: 1000, SentAfter: 6_001_000, ReceivedBefore: 2000, ReceivedAfter: 6_002_000}}},
 		{Name: "worker-1", Counters: []fabric.Counter{{Device: "rdmap0s6", Port: 1, Problem: "its counters cannot be read"}}},

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/trainyard/trainyard/fabric"
@@ -10,8 +11,10 @@ import (
 // sent, of each rank the newest record.
 type Testimony struct{ byRank map[int]Record }
 
-// Hear takes a record of evidence.
+// Hear takes a record of evidence. A job that was started again with another
+// number of ranks has only those.
 func (t *Testimony) Hear(r Record) {
+	maps.DeleteFunc(t.byRank, func(_ int, other Record) bool { return other.WorldSize != r.WorldSize })
 	if t.byRank == nil {
 		t.byRank = map[int]Record{}
 	}
