@@ -24,6 +24,8 @@ from trainyard.reader import Batch, Reader
 from trainyard.timeline import Timeline
 
 EVAL_BATCHES = 16
+# Tokens, targets and documents, each [batch_size, seq_len] on the device.
+Input = tuple[Tensor, Tensor, Tensor | None]
 
 
 @failure.told
@@ -96,7 +98,7 @@ def train_step(
     Returns it with the norm of the gradients; both can be read later.
     """
     inputs = [to_device(batch, world.device) for batch in batches]
-    scale = world.size / predicted([targets for _, targets, _ in inputs])
+    scale = world.size / predicted(inputs, world)
     loss = torch.zeros((), device=world.device)
     for number, (tokens, targets, documents) in enumerate(inputs, start=1):
         parallel.synchronize_gradients(net, last=number == len(inputs))
@@ -124,8 +126,8 @@ def evaluate(net: LanguageModel, config: TrainConfig, world: World) -> float:
     return float(loss[0] / loss[1])
 
 
-def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tokens, targets and documents, each [batch_size, seq_len], on the device.
+def to_device(batch: Batch, device: torch.device) -> Input:
+    """What a forward pass takes of a batch.
 
     The first token of the next document is no target: nothing foretells it.
     """
@@ -141,8 +143,11 @@ def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tenso
     return tokens, targets, owners[:, :-1].contiguous()
 
 
-def predicted(targets: list[Tensor]) -> Tensor:
-    """How many tokens of all ranks are predicted in a step: a scalar on their device."""
-    count = torch.stack([(part != IGNORED).sum() for part in targets]).sum().float()
+def predicted(inputs: list[Input], world: World) -> Tensor:
+    """How many tokens all ranks predict in a step: a scalar on their device."""
+    if all(documents is None for _, _, documents in inputs):
+        every = world.size * sum(targets.numel() for _, targets, _ in inputs)
+        return torch.full((), float(every), device=world.device)
+    count = torch.stack([(targets != IGNORED).sum() for _, targets, _ in inputs]).sum().float()
     dist.all_reduce(count)
     return count
