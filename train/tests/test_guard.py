@@ -41,6 +41,11 @@ def test_nothing_is_a_spike_in_the_first_steps() -> None:
     assert warnings(guard, [50.0], first=ENOUGH + 1) != []
 
 
+def test_a_loss_that_only_rises_is_told_once() -> None:
+    (warning,) = warnings(Guard(), [5.5 + step for step in range(100)])
+    assert warning.startswith("the loss is 15.0000 by step 21 and began at 5.5000: try a lower")
+
+
 @pytest.mark.parametrize(
     ("loss", "norm", "what"),
     [

@@ -26,6 +26,8 @@ class Guard:
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=WINDOW)
+        self._began: float | None = None
+        self._diverged = False
         self._last_good: tuple[int, float] | None = None
         self._bad_since: int | None = None
         self._bad = 0
@@ -41,7 +43,8 @@ class Guard:
         if grad_norm is not None and not math.isfinite(grad_norm):
             return self._not_finite(step, f"the norm of the gradients is {grad_norm}")
         self._bad, self._bad_since = 0, None
-        warning = self._spike(step, loss)
+        self._began = loss if self._began is None else self._began
+        warning = self._spike(step, loss) or self._divergence(step)
         self._recent.append(loss)
         self._last_good = step, loss
         return warning
@@ -78,4 +81,17 @@ class Guard:
         return (
             f"the loss jumped to {loss:.4f} at step {step}: it was {usual:.4f}"
             f" +- {spread:.4f} over the last {len(self._recent)} steps"
+        )
+
+    def _divergence(self, step: int) -> str | None:
+        """A loss that only rises has no spikes: it is held against where it began."""
+        if self._diverged or self._began is None or len(self._recent) < ENOUGH:
+            return None
+        usual = median(self._recent)
+        self._diverged = usual > RATIO * abs(self._began)
+        if not self._diverged:
+            return None
+        return (
+            f"the loss is {usual:.4f} by step {step} and began at {self._began:.4f}:"
+            " try a lower --learning-rate or more --warmup-steps"
         )
