@@ -4,92 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from conftest import RunRanks, Settings
-from test_metrics import records
+from test_metrics import records_of
 
-from trainyard import metrics, model, parallel, train
-from trainyard.config import PRESETS, TrainConfig
-
-LN_256 = math.log(256)
-
-
-def test_tiny_model() -> None:
-    net = model.build(PRESETS["tiny"], seed=0, device=torch.device("cpu"))
-    assert model.parameter_count(net) == 1_706_240
-    assert {parameter.dtype for parameter in net.parameters()} == {torch.float32}
-    # Knowing nothing, it finds all bytes about equally likely.
-    tokens = torch.randint(0, 256, (8, 65), generator=torch.Generator().manual_seed(0))
-    assert model.next_token_loss(net, tokens).item() == pytest.approx(LN_256, abs=0.15)
-
-
-def test_seed_decides_the_weights() -> None:
-    first, again, other = (
-        model.build(PRESETS["tiny"], seed, torch.device("cpu")).lm_head.weight for seed in (0, 0, 1)
-    )
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-def test_learning_rate(settings: Settings) -> None:
-    config = settings("--learning-rate", "0.1")
-    rates = [train.learning_rate(config, step) for step in (1, 10, 20, 200)]
-    assert rates == pytest.approx([0.005, 0.05, 0.1, 0.1])
-
-
-def test_step_reduces_loss(run_ranks: RunRanks) -> None:
-    for losses in run_ranks(2, repeated_steps):
-        assert losses[0] == pytest.approx(LN_256, abs=0.3)
-        assert losses[-1] < losses[0] - 1
-
-
-def repeated_steps() -> list[float]:
-    """The losses of ten steps on one batch."""
-    with parallel.distributed() as world:
-        net = model.build(PRESETS["tiny"], 0, world.device)
-        parallel.shard(net, net.model.layers, world)
-        optimizer = model.build_optimizer(net, 1e-3)
-        batch = torch.arange(66).reshape(2, 33)
-        return [train.train_step(net, optimizer, batch, 1e-3).item() for _ in range(10)]
-
-
-def test_records(settings: Settings, run_ranks: RunRanks) -> None:
-    first, second = run_ranks(2, captured, [settings("--steps", "3")])[:2]
-    lead, other = first[0], second[0]
-
-    assert [record["event"] for record in lead] == [
-        *("rank", "start", "step", "step", "step", "checkpoint", "done")
-    ]
-    assert [record["event"] for record in other] == ["rank"]
-    assert (lead[0]["rank"], other[0]["rank"]) == (0, 1)
-    assert (lead[0]["local_rank"], other[0]["local_rank"]) == (0, 1)
-    assert lead[0]["node"] == other[0]["node"]
-    assert lead[0]["pid"] != other[0]["pid"]
-
-    assert {event["event"]: sorted(event) for event in lead} == {
-        name: sorted(["trainyard", "event", *fields.split()]) for name, fields in CONTRACT.items()
-    }
-    steps = [record for record in lead if record["event"] == "step"]
-    assert [record["step"] for record in steps] == [1, 2, 3]
-    assert all(record["tokens_per_second"] > 0 for record in steps)
-    assert lead[-1]["first_loss"] == steps[0]["loss"]
-    assert lead[-1]["last_loss"] == steps[-1]["loss"]
-    assert lead[-1]["seconds"] == pytest.approx(steps[-1]["elapsed"])
-
+from trainyard import train
+from trainyard.config import TrainConfig
 
 # What the command-line tool reads. Adding a field is fine, anything else is a
 # new version of the contract.
 CONTRACT = {
     "rank": "rank world_size local_rank node_rank node pid device backend",
     "start": "model parameters data data_bytes steps batch_size seq_len world_size device backend"
-    " parallel",
-    "step": "step steps loss tokens_per_second seconds elapsed world_size learning_rate",
+    " parallel reason bytes_across_nodes",
+    "evidence": "rank node pid versions environment nccl_log counters bytes_across_nodes steps",
+    "step": "step steps loss tokens_per_second seconds elapsed world_size learning_rate grad_norm"
+    " data_seconds forward_backward_seconds optimizer_seconds mfu memory_bytes",
+    "evaluation": "step loss perplexity",
     "checkpoint": "path step seconds",
     "done": "steps first_loss last_loss seconds tokens_per_second",
 }
@@ -101,7 +38,7 @@ def captured(configs: list[TrainConfig]) -> list[list[dict[str, Any]]]:
     for config in configs:
         with contextlib.redirect_stdout(io.StringIO()) as output:
             train.train(config)
-        runs.append(records(output.getvalue()))
+        runs.append(records_of(output.getvalue()))
     return runs
 
 
@@ -109,35 +46,95 @@ def losses(run: list[dict[str, Any]]) -> list[float]:
     return [record["loss"] for record in run if record["event"] == "step"]
 
 
+def test_records(settings: Settings, run_ranks: RunRanks) -> None:
+    config = settings("--steps", "3", "--eval-every", "2")
+    lead, other = (runs[0] for runs in run_ranks(2, captured, [config]))
+
+    events = [record["event"] for record in lead]
+    assert [event for event in events if event != "checkpoint"] == [
+        *("rank", "start", "evidence", "step", "step", "evaluation", "step", "evaluation"),
+        *("evidence", "done"),
+    ]
+    assert [record["event"] for record in other] == ["rank", "evidence", "evidence"]
+    assert (lead[0]["rank"], other[0]["rank"]) == (0, 1)
+    assert (lead[0]["local_rank"], other[0]["local_rank"]) == (0, 1)
+    assert lead[0]["node"] == other[0]["node"]
+    assert lead[0]["pid"] != other[0]["pid"]
+
+    for record in lead:
+        assert set(CONTRACT[record["event"]].split()) <= record.keys()
+    steps = [record for record in lead if record["event"] == "step"]
+    assert [record["step"] for record in steps] == [1, 2, 3]
+    assert steps[0]["loss"] == pytest.approx(math.log(256), abs=0.2)
+    assert all(record["tokens_per_second"] > 0 for record in steps)
+    assert lead[-1]["first_loss"] == steps[0]["loss"]
+    assert lead[-1]["last_loss"] == steps[-1]["loss"]
+    assert lead[-1]["seconds"] == pytest.approx(steps[-1]["elapsed"])
+    evaluation = next(record for record in lead if record["event"] == "evaluation")
+    assert evaluation["perplexity"] == pytest.approx(math.exp(evaluation["loss"]), rel=1e-3)
+    # What a rank knows is kept where the run's checkpoints are.
+    kept = json.loads((Path(config.checkpoint_dir) / "evidence" / "rank-00001.json").read_text())
+    assert (kept["rank"], kept["steps"]) == (1, 3)
+
+
 def test_resumed_run_equals_an_uninterrupted_one(settings: Settings, run_ranks: RunRanks) -> None:
-    straight = settings("--steps", "6")
-    other_folder = straight.checkpoint_dir + "-2"
-    half = replace(straight, steps=3, checkpoint_dir=other_folder)
-    rest = replace(straight, checkpoint_dir=other_folder, resume=f"{other_folder}/step-000003")
-    whole, start, end = (losses(run) for run in run_ranks(2, captured, [straight, half, rest])[0])
+    straight = settings("--steps", "6", "--schedule", "cosine")
+    folder = straight.checkpoint_dir + "-2"
+    # Ended after step 3, then asked to do all six: the schedule is that of six.
+    half = replace(straight, steps=3, schedule="constant", checkpoint_dir=folder)
+    constant = replace(straight, schedule="constant")
+    rest = replace(constant, checkpoint_dir=folder)
+    whole, start, end = (losses(run) for run in run_ranks(2, captured, [constant, half, rest])[0])
     assert len(whole) == 6
     assert start + end == whole
 
-    # The same windows in one process: only the order of sums differs.
-    alone = replace(rest, batch_size=2 * rest.batch_size)
-    assert losses(run_ranks(1, captured, [alone])[0][0]) == pytest.approx(whole[3:], abs=1e-4)
+
+def test_resumed_by_another_number_of_ranks(settings: Settings, run_ranks: RunRanks) -> None:
+    """Four ranks, then one, then two: the loss goes on falling where it was."""
+    config = settings("--steps", "4", "--learning-rate", "0.01")
+    run_ranks(4, captured, [config])
+    alone = losses(run_ranks(1, captured, [replace(config, steps=6)])[0][0])
+    both = run_ranks(2, captured, [replace(config, steps=30)])[0][0]
+    assert (len(alone), len(losses(both))) == (2, 24)
+    assert next(record for record in both if record["event"] == "resumed")["step"] == 6
+    assert alone[0] < math.log(256) - 0.3  # it does not begin anew
+    assert losses(both)[0] < math.log(256) - 0.5
+
+
+def test_accumulated_steps_are_larger_batches(settings: Settings, run_ranks: RunRanks) -> None:
+    config = settings("--steps", "3", "--batch-size", "4")
+    parts = replace(config, batch_size=1, accumulate=4, checkpoint_dir=config.checkpoint_dir + "-2")
+    at_once, one_by_one = (losses(run) for run in run_ranks(1, captured, [config, parts])[0])
+    assert one_by_one == pytest.approx(at_once, abs=1e-4)
+
+
+def test_random_tokens_have_no_evaluation(settings: Settings, run_ranks: RunRanks) -> None:
+    run = run_ranks(
+        1, captured, [settings("--steps", "2", "--data", "random", "--eval-every", "0")]
+    )
+    assert len(losses(run[0][0])) == 2
+
+
+def test_model_of_the_user(
+    settings: Settings, run_ranks: RunRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bigram.py").write_text(
+        "from torch import nn\n"
+        "def build(config):\n"
+        "    return nn.Sequential(nn.Embedding(256, 32), nn.Linear(32, 256))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    config = settings("--model", "bigram:build", "--data", "stdlib", "--steps", "40")
+    run = losses(run_ranks(2, captured, [replace(config, learning_rate=0.03)])[0][0])
+    assert run[-1] < run[0] - 1
 
 
 def test_lines_for_people(settings: Settings, run_ranks: RunRanks) -> None:
-    config = replace(settings("--steps", "2"), json_metrics=False)
+    config = replace(settings("--steps", "2"), json_metrics=False, eval_every=0)
     lines = run_ranks(1, output_of, config)[0].splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "rank",
-        "tiny:",
-        "step",
-        "step",
-        "saved",
-        "done:",
-    ]
-    kept = (Path(config.checkpoint_dir) / metrics.FILE).read_text(encoding="utf-8")
-    assert [record["event"] for record in records(kept)] == [
-        *("rank", "start", "step", "step", "checkpoint", "done")
-    ]
+    assert sorted(line.split()[0] for line in lines) == sorted(
+        ["rank", "tiny:", "step", "step", "saved", "done:"]
+    )
 
 
 def output_of(config: TrainConfig) -> str:
