@@ -67,13 +67,14 @@ class Corpus:
             epoch, ordinal = epoch + 1, 0
 
     def _deal(self, lanes: int, epoch: int) -> list[list[int]]:
-        if (lanes, epoch) not in self._dealt:
-            # Lanes go from epoch to epoch nearly together.
-            for old in sorted(self._dealt)[: len(self._dealt) - 3]:
+        dealt = self._dealt.get((lanes, epoch))
+        if dealt is None:
+            # Lanes go from epoch to epoch nearly together, in more than one thread.
+            for old in sorted(self._dealt)[:-3]:
                 self._dealt.pop(old, None)
             sizes = [split.size for split in self.splits]
-            self._dealt[lanes, epoch] = deal(sizes, lanes, self._seed, epoch)
-        return self._dealt[lanes, epoch]
+            dealt = self._dealt[lanes, epoch] = deal(sizes, lanes, self._seed, epoch)
+        return dealt
 
 
 def training(config: TrainConfig) -> Corpus:

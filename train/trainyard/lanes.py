@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import heapq
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -56,8 +56,6 @@ class Lane(Protocol):
 
     def row(self) -> tuple[Row, Documents | None]: ...
 
-    def close(self) -> None: ...
-
 
 def lane_count(splits: int, world_size: int) -> int:
     """A multiple of world_size, if there are that many splits."""
@@ -92,9 +90,7 @@ class TextLane:
     lane's very first is predicted once.
     """
 
-    def __init__(
-        self, cursor: Cursor, stream: Generator[Encoded, None, None], seq_len: int
-    ) -> None:
+    def __init__(self, cursor: Cursor, stream: Iterator[Encoded], seq_len: int) -> None:
         """The stream begins with the document that the cursor is in."""
         self.cursor = cursor
         self._stream = stream
@@ -121,9 +117,6 @@ class TextLane:
         self.cursor = Cursor(*place, offset - 1, self.cursor.rows + 1)
         return row, documents
 
-    def close(self) -> None:
-        self._stream.close()
-
 
 class RandomLane:
     """Rows of random token ids, without end."""
@@ -138,6 +131,3 @@ class RandomLane:
         generator = np.random.default_rng([*self._draw, self.cursor.rows])
         self.cursor = dataclasses.replace(self.cursor, rows=self.cursor.rows + 1)
         return generator.integers(self._vocabulary, size=self._length), None
-
-    def close(self) -> None:
-        pass

@@ -16,27 +16,42 @@ class Prefetch(Iterator[T], Generic[T]):
 
     The thread starts with the first item that is asked for, so that the object
     may be made before a fork. An exception of the generator is raised in its
-    place among the items. close() ends the thread, and the generator.
+    place among the items, TimeoutError where nothing comes for `patience`
+    seconds. close() ends the thread and the generator; it waits no longer either.
     """
 
-    def __init__(self, items: Generator[T, None, None], ahead: int) -> None:
+    def __init__(
+        self, items: Generator[T, None, None], ahead: int, patience: float | None = None
+    ) -> None:
         self._ready: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
         self._closed = threading.Event()
         self._items = items
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
-        self._end: Any = weakref.finalize(self, _end, items, None, self._room, self._closed)
+        self._patience = patience
+        self._end: Any = weakref.finalize(
+            self, _end, items, None, self._room, self._closed, patience
+        )
 
     def __next__(self) -> T:
         if self._thread is None:
             self._start()
         if self._error is None and not self._closed.is_set():
-            item, self._error = self._ready.get()
+            try:
+                item, self._error = self._ready.get(timeout=self._patience)
+            except queue.Empty:
+                raise TimeoutError(f"nothing came for {self._patience} s") from None
             self._room.release()
             if self._error is None:
                 return item  # type: ignore[return-value]
         raise self._error or StopIteration
+
+    def ready(self) -> bool:
+        """Whether the next item is there already; starts the thread."""
+        if self._thread is None:
+            self._start()
+        return not self._ready.empty()
 
     def close(self) -> None:
         self._end()
@@ -48,7 +63,7 @@ class Prefetch(Iterator[T], Generic[T]):
         self._thread.start()
         self._end.detach()
         self._end = weakref.finalize(
-            self, _end, self._items, self._thread, self._room, self._closed
+            self, _end, self._items, self._thread, self._room, self._closed, self._patience
         )
 
 
@@ -72,10 +87,11 @@ def _end(
     thread: threading.Thread | None,
     room: threading.Semaphore,
     closed: threading.Event,
+    patience: float | None,
 ) -> None:
     closed.set()
     room.release()
     if thread is None:
         items.close()
     else:
-        thread.join()
+        thread.join(patience)

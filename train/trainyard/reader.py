@@ -6,6 +6,7 @@ tokens -> lanes: rows without padding -> here: batches, made ahead in a thread.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard import corpus, tokenizer
+from trainyard.ahead import Ahead, free_cpus
 from trainyard.config import RANDOM, ConfigError, TrainConfig
-from trainyard.corpus import BrokenLines
+from trainyard.corpus import BrokenLines, Corpus, Group, Work
 from trainyard.datainfo import check_length, random_vocabulary
-from trainyard.lanes import MOST_PER_RANK, Cursor, Encoded, Lane, RandomLane, TextLane, lane_count
+from trainyard.lanes import MOST_PER_RANK, Cursor, Lane, RandomLane, TextLane, lane_count
 from trainyard.prefetch import Prefetch
 
 READY = 4  # batches that wait to be asked for
@@ -47,11 +49,14 @@ class Reader(Iterator[Batch]):
         held_back: bool = False,
     ) -> None:
         self._broken = BrokenLines(config.broken_lines)
+        ends = contextlib.ExitStack()
         if config.data == RANDOM and not held_back:
             lanes = _random_lanes(config, rank, world_size, position)
+        elif held_back:
+            lanes = _held_back_lanes(config, rank, world_size, self._broken, ends)
         else:
-            lanes = _text_lanes(config, rank, world_size, position, held_back, self._broken)
-        self._batches = Prefetch(_batches(*lanes, config.batch_size), READY)
+            lanes = _text_lanes(config, rank, world_size, position, self._broken, ends)
+        self._batches = Prefetch(_batches(*lanes, config.batch_size, ends), READY)
 
     @property
     def broken(self) -> int:
@@ -87,10 +92,10 @@ def merge_positions(positions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _batches(
-    count: int, lanes: Mapping[int, Lane], batch_size: int
+    count: int, lanes: Mapping[int, Lane], batch_size: int, ends: contextlib.ExitStack
 ) -> Generator[Batch, None, None]:
     """Batches of the lanes of a rank, of `count` lanes in all."""
-    try:
+    with ends:
         while True:
             rows = []
             for _ in range(batch_size):
@@ -104,9 +109,6 @@ def _batches(
                 np.stack(documents) if documents else None,
                 {"lanes": count, "cursors": cursors},
             )
-    finally:
-        for lane in lanes.values():
-            lane.close()
 
 
 def _random_lanes(
@@ -126,34 +128,58 @@ def _text_lanes(
     rank: int,
     world_size: int,
     position: Mapping[str, Any] | None,
-    held_back: bool,
     broken: BrokenLines,
+    ends: contextlib.ExitStack,
 ) -> tuple[int, dict[int, Lane]]:
-    if held_back and (config.eval_data or config.data) == RANDOM:
-        raise ConfigError("random tokens have no part to hold back: give --eval-data of text")
-    words = tokenizer.load(config)
-    if held_back:
-        texts = corpus.held_back(config)
-        count, cursors = _resume(None, min(len(texts.splits), world_size), 1)
-        mine = [rank % count]  # few splits: some ranks see the same
-    else:
-        texts = corpus.training(config)
-        check_length(config, texts, world_size)
-        count, cursors = _resume(position, lane_count(len(texts.splits), world_size), world_size)
-        mine = list(range(rank, count, world_size))
+    texts = corpus.training(config)
+    check_length(config, texts, world_size)
+    count, cursors = _resume(position, lane_count(len(texts.splits), world_size), world_size)
+    mine = {lane: cursors(lane) for lane in range(rank, count, world_size)}
+    return count, _open(config, texts, count, mine, broken, ends, free_cpus(config, world_size))
 
-    def stream(lane: int, cursor: Cursor) -> Generator[Encoded, None, None]:
-        parts = (
-            (work, corpus.groups(texts.source, work, words))
-            for work in texts.work(lane, count, cursor)
-        )
-        return corpus.encoded(texts.source, parts, broken)
+
+def _held_back_lanes(
+    config: TrainConfig,
+    rank: int,
+    world_size: int,
+    broken: BrokenLines,
+    ends: contextlib.ExitStack,
+) -> tuple[int, dict[int, Lane]]:
+    if (config.eval_data or config.data) == RANDOM:
+        raise ConfigError("random tokens have no part to hold back: give --eval-data of text")
+    texts = corpus.held_back(config)
+    count = min(len(texts.splits), world_size)  # where it is less, some ranks see the same
+    return count, _open(config, texts, count, {rank % count: Cursor()}, broken, ends, cpus=0)
+
+
+def _open(
+    config: TrainConfig,
+    texts: Corpus,
+    count: int,
+    cursors: Mapping[int, Cursor],
+    broken: BrokenLines,
+    ends: contextlib.ExitStack,
+    cpus: int,
+) -> dict[int, Lane]:
+    """Lanes of a corpus, of `count` in all, each at its cursor; read ahead on cpus, if any."""
+    words = tokenizer.load(config)
+    works = {lane: texts.work(lane, count, cursor) for lane, cursor in cursors.items()}
+    if cpus:
+        same = {lane: texts.work(lane, count, cursor) for lane, cursor in cursors.items()}
+        ahead = Ahead(texts.source, words, same, cpus)
+        ends.callback(ahead.close)
+
+    def groups(work: Work) -> Iterator[Group]:
+        alone = corpus.groups(texts.source, work, words)
+        return ahead.groups(work, alone) if cpus else alone
 
     lanes: dict[int, Lane] = {}
-    for lane in mine:
-        cursor = cursors(lane)
-        lanes[lane] = TextLane(cursor, stream(lane, cursor), config.seq_len)
-    return count, lanes
+    for lane, cursor in cursors.items():
+        parts = ((work, groups(work)) for work in works[lane])
+        stream = corpus.encoded(texts.source, parts, broken)
+        ends.callback(stream.close)
+        lanes[lane] = TextLane(cursor, stream, config.seq_len)
+    return lanes
 
 
 def _resume(

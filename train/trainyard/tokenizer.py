@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,15 +73,18 @@ class FastTokenizer:
 
     def encode(self, texts: Sequence[bytes]) -> tuple[Tokens, Ends]:
         pieces: list[str] = []
-        last: list[int] = []  # piece of each text
+        last = []  # piece of each text
         for text in texts:
             pieces += _pieces(text.decode(errors="replace"))
             last.append(len(pieces) - 1)
-        ids = [encoding.ids for encoding in self.backend.encode_batch_fast(pieces, None, False)]
+        ids = [
+            encoding.ids
+            for encoding in self.backend.encode_batch_fast(pieces, add_special_tokens=False)
+        ]
         for index in last:
             ids[index] = [*ids[index], self.end_of_text]
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-        tokens = np.concatenate([np.array(piece, np.int32) for piece in ids])
+        tokens = np.fromiter(itertools.chain.from_iterable(ids), np.int32, int(lengths.sum()))
         return tokens, np.cumsum(lengths)[last]
 
 
@@ -124,7 +127,7 @@ def pretrained(source: str) -> FastTokenizer:
     try:
         found: Any = AutoTokenizer.from_pretrained(source)
     except Exception as error:  # transformers and the hub raise what they like
-        raise ConfigError(f"loading tokenizer {source!r}: {_cause(source, error)}") from error
+        raise ConfigError(_problem("tokenizer", source, error)) from error
     if not found.is_fast:
         raise ConfigError(
             f"tokenizer {source!r} has no fast version (tokenizer.json): convert it, or give "
@@ -154,20 +157,19 @@ def vocabulary_size(config: TrainConfig) -> int | None:
         about: Any = AutoConfig.from_pretrained(config.model)
         return int(about.get_text_config().vocab_size)
     except Exception as error:
-        cause = _cause(config.model, error)
-        raise ConfigError(
-            f"loading the configuration of model {config.model!r}: {cause}"
-        ) from error
+        raise ConfigError(_problem("configuration", config.model, error)) from error
 
 
-def _cause(source: str, error: Exception) -> str:
-    """One line about a model or tokenizer that could not be loaded."""
+def _problem(kind: str, source: str, error: Exception) -> str:
+    """One line about what could not be loaded of a model or tokenizer."""
+    doing = f"loading the {kind} of {source!r}"
     if Path(source).is_dir():
-        present = sorted(path.name for path in Path(source).iterdir())[:8]
-        return f"the folder holds no such files, or damaged ones ({', '.join(present) or 'empty'})"
-    if os.sep in source and source.count("/") != 1:
-        return "no such folder"
+        present = ", ".join(sorted(path.name for path in Path(source).iterdir())[:8])
+        return f"{doing}: the folder holds none, or a damaged one ({present or 'it is empty'})"
+    if Path(source).is_absolute() or source.startswith("."):
+        return f"{doing}: no such folder"
+    cause = str(error).strip().partition("\n")[0]
     return (
-        "not found on the hub, not allowed, or no network: give a folder, log in with `hf auth "
-        f"login`, or check its name ({str(error).strip().partition(chr(10))[0]})"
+        f"{doing}: not found on the hub, not allowed, or no network; check the name, log in with "
+        f"`hf auth login`, or give a folder ({cause})"
     )
