@@ -52,14 +52,14 @@ def step_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def folders(directory: str) -> list[str]:
-    """All that are, or were to be, checkpoints, newest first; none if there is no directory."""
+def folders(directory: str) -> list[tuple[int, str]]:
+    """All that are, or were to be, checkpoints: step and place, newest first."""
     try:
         names = storage.listdir(directory)
     except FileNotFoundError:
         return []
-    steps = sorted({step for name in names if (step := step_of(name)) is not None})
-    return [storage.join(directory, folder_name(step)) for step in reversed(steps)]
+    found = [(step, storage.join(directory, name)) for name in names if (step := step_of(name))]
+    return sorted(found, reverse=True)
 
 
 def is_complete(folder: str) -> bool:
@@ -69,7 +69,7 @@ def is_complete(folder: str) -> bool:
 def complete(directory: str) -> list[str]:
     """The checkpoints in a directory, newest first."""
     with storage.explained("looking for checkpoints in", directory):
-        return [folder for folder in folders(directory) if is_complete(folder)]
+        return [folder for _, folder in folders(directory) if is_complete(folder)]
 
 
 def find(place: str) -> str:

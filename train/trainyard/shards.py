@@ -92,13 +92,13 @@ def prune(newest: str, keep: int) -> None:
     """
     directory, _, name = newest.rpartition("/")
     kept = 0
-    for folder in manifest.folders(directory):
-        if folder.rpartition("/")[2] <= name and manifest.is_complete(folder):
+    for step, folder in manifest.folders(directory):
+        if not manifest.is_complete(folder):
+            manifest.delete(folder)
+        elif step <= (manifest.step_of(name) or 0):
             kept += 1
             if kept > keep:
                 manifest.delete(folder)
-        elif not manifest.is_complete(folder):
-            manifest.delete(folder)
 
 
 class Reader(FileSystemReader):
