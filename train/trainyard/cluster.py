@@ -66,7 +66,12 @@ def worker(settings: dict[str, Any]) -> None:
     """What Ray Train calls on each worker."""
     from trainyard.train import train
 
-    train(TrainConfig(**settings))
+    try:
+        train(TrainConfig(**settings))
+    except (ConfigError, RunError):
+        # They were told; Ray would show them again, with a traceback.
+        logging.getLogger("ray.train").setLevel(logging.CRITICAL)
+        raise
 
 
 class GivenUpError(Exception):
@@ -123,7 +128,7 @@ def conclude(error: TrainingFailedError) -> tuple[int, str]:
         cause = error.controller_failure
     failures = getattr(cause, "failures", None) or getattr(cause, "worker_failures", None)
     if not failures:
-        return FAILED, f"Ray could not run the workers: {_line(cause)}"
+        return FAILED, f"Ray could not run the workers: {(str(cause).splitlines() or [''])[0]}"
     code = USAGE if isinstance(first(failures)[1], ConfigError) else FAILED
     return code, told(failures)
 
@@ -140,7 +145,9 @@ def told(failures: Mapping[int, Exception]) -> str:
 def _line(error: BaseException) -> str:
     if isinstance(error, ConfigError | RunError):
         return str(error)
-    return (str(error).strip().splitlines() or [""])[0] or type(error).__name__
+    if type(error).__module__.startswith("ray."):
+        return "its process is gone: killed, out of memory, or lost with its machine"
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
 
 
 def tune(hosts: Set[str]) -> None:

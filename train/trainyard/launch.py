@@ -94,10 +94,11 @@ def check(config: TrainConfig) -> None:
             return False
         return True
 
-    readable = noted(lambda: datainfo.describe(config))
+    data: list[str] = []
+    noted(lambda: data.append(datainfo.describe(config).fingerprint))
     writable = noted(lambda: check_place("--checkpoint-dir", config.checkpoint_dir))
-    if readable and writable:
-        noted(lambda: check_resume(config, datainfo.describe(config).fingerprint))
+    if data and writable:
+        noted(lambda: check_resume(config, data[0]))
     if config.export:
         noted(lambda: check_place("--export", str(config.export)))
     if problems:

@@ -38,8 +38,9 @@ class Writer(_FileSystemWriter):
     """Writes one checkpoint; about holds what the manifest will say, files apart."""
 
     def __init__(self, folder: str, about: Manifest, keep: int) -> None:
-        # What is written is on the disk when its stream is closed.
-        super().__init__(folder, sync_files=False)
+        # What is written is on the disk when its stream is closed, and was copied
+        # from the GPU before.
+        super().__init__(folder, sync_files=False, per_thread_copy_ahead=0)
         self.fs: Files = Files()
         self.path = folder
         self._about = about
