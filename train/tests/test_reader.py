@@ -106,7 +106,7 @@ def test_each_document_once_an_epoch(name: str, settings: Settings, tmp_path: Pa
     total = sum(len(text.encode()) + 1 for text in expected)
     streams: Streams = {}
     with Reader(config, 0, 1) as reader:
-        for batch in reader:
+        for batch in itertools.islice(reader, 5000):
             record(batch, streams)
             if all(cursor["epoch"] > 0 for cursor in batch.position["cursors"].values()):
                 break
@@ -267,9 +267,9 @@ def test_broken_lines_are_counted(settings: Settings, tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     config = one_row(settings, "--data", str(path))
     with Reader(config, 0, 1) as reader:
-        batch = next(reader)
-        while not all(cursor["epoch"] == 1 for cursor in batch.position["cursors"].values()):
-            batch = next(reader)
+        for batch in itertools.islice(reader, 1000):
+            if all(cursor["epoch"] > 0 for cursor in batch.position["cursors"].values()):
+                break
         assert reader.broken >= 4
         assert len(reader.broken_examples) == 3
         assert f"{str(path)!r}, line at byte " in reader.broken_examples[0]
