@@ -53,7 +53,7 @@ class Checkpoints:
         self._config, self._world, self._net, self._optimizer = config, world, net, optimizer
         # A group of its own, so that its collectives never mix with training's.
         self._group = dist.new_group(backend="gloo", timeout=PATIENCE)
-        self._stager = DefaultStager(_staging(world.device))
+        self._stager = _Stager(_staging(world.device))
         self._pending: Future[Any] | None = None
         self._completed: list[tuple[str, int, float]] = []
         self._model = describe(net)
@@ -169,6 +169,13 @@ class Checkpoints:
         outcomes: list[Any] = [None] * self._world.size
         dist.all_gather_object(outcomes, _outcome(function), group=self._group)
         _first_error_or(outcomes)
+
+
+class _Stager(DefaultStager):
+    """Copies to host memory that it keeps; PyTorch 2.11 would have it closed by every save."""
+
+    def close(self) -> None:
+        pass
 
 
 def describe(net: LanguageModel) -> dict[str, Any]:
