@@ -9,7 +9,7 @@ from trainyard.model import HuggingFaceModel
 
 def test_boundaries() -> None:
     documents = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 2, 2, 2]])
-    about = attention.boundaries(documents)
+    about = attention.boundaries(documents, torch.float32)
     assert about["positions"].tolist() == [[0, 1, 0, 1, 2], [0, 0, 0, 1, 2]]
     assert about["mask"][0, 0].int().tolist() == [
         [1, 0, 0, 0, 0],

@@ -18,13 +18,13 @@ from transformers import AttentionInterface
 NAME = "trainyard"
 
 
-def boundaries(documents: Tensor) -> dict[str, Tensor]:
-    """What the layers need to know about documents [batch, seq_len], on its device.
+def boundaries(documents: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    """What layers that compute in dtype need to know about documents [batch, seq_len].
 
     positions [batch, seq_len]: of each token in its document.
-    On GPUs cumulative_lengths [n], int32: where each document begins in the
+    On GPUs, in 16 bits, cumulative_lengths [n], int32: where each document begins in the
     batch as one long row, with the end; padded with the end to one of few
-    lengths, since each new length may compile the layers again. On CPUs mask
+    lengths, since each new length may compile the layers again. Else mask
     [batch, 1, seq_len, seq_len]: true where the second token may be looked at.
     """
     batch, seq_len = documents.shape
@@ -33,7 +33,7 @@ def boundaries(documents: Tensor) -> dict[str, Tensor]:
     first[:, 1:] = documents[:, 1:] != documents[:, :-1]
     begins = torch.where(first, place, 0).cummax(dim=1).values
     positions = place - begins
-    if not documents.is_cuda:
+    if not documents.is_cuda or dtype.itemsize > 2:  # flash attention knows no other
         same = documents[:, :, None] == documents[:, None, :]
         return {"positions": positions, "mask": (same & same.tril()).unsqueeze(1)}
     starts = first.flatten().nonzero().flatten().to(torch.int32)

@@ -90,13 +90,13 @@ class HuggingFaceModel(LanguageModel):
         self, tokens: Tensor, targets: Tensor, scale: Tensor, documents: Tensor | None = None
     ) -> Tensor:
         net = cast(Any, self.net)
+        weight = net.get_output_embeddings().weight
         about: dict[str, Tensor] = {}
         if documents is not None:
-            about = attention.boundaries(documents)
+            about = attention.boundaries(documents, weight.dtype)
             about["position_ids"] = about.pop("positions")
         output = net.base_model(input_ids=tokens, use_cache=False, **about)
         hidden = output.last_hidden_state.flatten(0, 1)
-        weight = net.get_output_embeddings().weight
         return linear_cross_entropy(hidden, weight, targets.flatten(), scale)
 
 
