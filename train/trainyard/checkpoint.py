@@ -22,8 +22,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
 from torch.distributed.checkpoint._nested_dict import flatten_state_dict, unflatten_state_dict
+from torch.distributed.checkpoint._state_dict_stager import StateDictStager
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from torch.distributed.checkpoint.staging import BlockingAsyncStager
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.tensor import DTensor
 
@@ -53,7 +54,7 @@ class Checkpoints:
         self._config, self._world, self._net, self._optimizer = config, world, net, optimizer
         # A group of its own, so that its collectives never mix with training's.
         self._group = dist.new_group(backend="gloo", timeout=PATIENCE)
-        self._stager = _Stager(_staging(world.device))
+        self._stager = _Stager(world.device)
         self._pending: Future[Any] | None = None
         self._completed: list[tuple[str, int, float]] = []
         self._model = describe(net)
@@ -171,13 +172,6 @@ class Checkpoints:
         _first_error_or(outcomes)
 
 
-class _Stager(DefaultStager):
-    """Copies to host memory that it keeps; PyTorch 2.11 would have it closed by every save."""
-
-    def close(self) -> None:
-        pass
-
-
 def describe(net: LanguageModel) -> dict[str, Any]:
     """What tells a model from another: its name, and the names and shapes of its weights."""
     shapes = sorted((name, tuple(weight.shape)) for name, weight in net.state_dict().items())
@@ -188,15 +182,22 @@ def describe(net: LanguageModel) -> dict[str, Any]:
     }
 
 
-def _staging(device: torch.device) -> StagingOptions:
-    """How the state is copied to host memory: pinned, and kept from save to save, for GPUs."""
-    gpu = device.type == "cuda"
-    return StagingOptions(
-        use_pinned_memory=gpu,
-        use_shared_memory=False,
-        use_async_staging=False,
-        use_non_blocking_copy=gpu,
-    )
+class _Stager(BlockingAsyncStager):
+    """Copies to host memory, pinned for a GPU, that is kept from one save to the next.
+
+    DefaultStager would do, but that PyTorch 2.11 lets go of its memory every time.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self._gpu = device.type == "cuda"
+        self._copies = StateDictStager(pin_memory=self._gpu, share_memory=False)
+
+    def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
+        copy = self._copies.stage(state_dict, non_blocking=self._gpu)
+        if self._gpu:
+            torch.cuda.synchronize()
+        return cast("dict[str, Any]", copy)
 
 
 def _share(state: dict[str, Any], world: World) -> dict[str, Any]:
