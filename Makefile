@@ -20,6 +20,9 @@ module  := github.com/trainyard/trainyard
 version := $(shell git describe --tags --always --dirty 2>/dev/null)
 shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
 
+# Seen from train, whose pyproject.toml says how Python is to be.
+py_code := . ../bench/train ../examples/python
+
 # The packages with tests that need a real Ray are those whose tests look for
 # the variables by which test/withray tells them of one.
 all_packages = $(patsubst $(module)/%,./%,$(shell go list ./...))
@@ -63,7 +66,7 @@ test: test-go test-python test-ray ## all tests: Go, Python, the binary with a r
 .PHONY: fmt
 fmt: $(go_tools) $(venv) ## format Go and Python
 	tools/bin/golangci-lint fmt
-	cd train && ../.venv/bin/ruff format . && ../.venv/bin/ruff check --fix .
+	cd train && ../.venv/bin/ruff format $(py_code) && ../.venv/bin/ruff check --fix $(py_code)
 
 .PHONY: generate
 generate: ## write docs and linter rules from the code again
@@ -103,7 +106,7 @@ check-docs:
 	go test $(generated)
 
 check-python: $(venv)
-	cd train && ../.venv/bin/ruff format --check . && ../.venv/bin/ruff check . && ../.venv/bin/mypy --strict .
+	cd train && ../.venv/bin/ruff format --check $(py_code) && ../.venv/bin/ruff check $(py_code) && ../.venv/bin/mypy --strict $(py_code)
 
 check-shell: $(venv)
 	$(or $(wildcard .venv/bin/shellcheck),shellcheck) $(shell_scripts) # no wheel for Linux on arm64

@@ -51,6 +51,7 @@ def main() -> None:
     import recipes
     import torch
     from recipes import Shape, Step
+
     from trainyard import flops, model
     from trainyard.parallel import distributed
 

@@ -20,6 +20,7 @@ import recipes
 import torch
 from recipes import Shape
 from torch.distributed.fsdp import fully_shard
+
 from trainyard import model, optimizer, train, weights
 from trainyard.parallel import World, distributed
 from trainyard.reader import Reader

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
+from transformers import Qwen2ForCausalLM
+
 from trainyard import config as configuration
 from trainyard import model, optimizer, parallel, plan, train, weights
 from trainyard.config import TrainConfig
@@ -17,7 +19,6 @@ from trainyard.parallel import World
 from trainyard.presets import PRESETS
 from trainyard.reader import Reader
 from trainyard.timeline import Timeline
-from transformers import Qwen2ForCausalLM
 
 WRAPPED = 10_000_000  # parameters from which the reference recipe shards a module by itself
 
