@@ -3,6 +3,8 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +29,24 @@ func (f *following) failure(job rayjob.Job) error {
 	} else {
 		text += reason(job)
 	}
-	return fault.WithCode(fault.JobFailed, fault.WithHint("all output is in "+f.run.LogDir(), fmt.Errorf("%s", text)))
+	return fault.WithCode(fault.JobFailed, fault.WithHint(advice(text, f.run.LogDir()), fmt.Errorf("%s", text)))
+}
+
+var (
+	missingModule  = regexp.MustCompile(`ModuleNotFoundError: No module named '(\w+)`)
+	missingPackage = regexp.MustCompile(`ImportError: .*\bpip install\b`)
+)
+
+// advice is what to do about a failed job, given what is said of it.
+func advice(text, logs string) string {
+	where := "all output is in " + logs
+	if module := missingModule.FindStringSubmatch(text); module != nil {
+		return fmt.Sprintf("--pip %s brings a package of that name, --working-dir modules of your own; %s", module[1], where)
+	}
+	if missingPackage.MatchString(text) {
+		return "--pip PACKAGE brings what is missing; " + where
+	}
+	return where
 }
 
 // firstError is what a rank told of, with the traceback where that is all there
@@ -104,6 +123,10 @@ func (f *following) nodeName(id string) string {
 // line of a traceback, the exit code.
 func reason(job rayjob.Job) string {
 	lines := strings.Split(strings.TrimSpace(job.Message), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return isStartRemark([]byte(line)) })
+	if len(lines) == 0 {
+		return string(job.Status)
+	}
 	text := lines[0]
 	if len(lines) > 1 {
 		text += "\n    " + strings.Join(lines[max(1, len(lines)-8):], "\n    ")

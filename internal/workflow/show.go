@@ -221,53 +221,28 @@ func (l *lines) sourceOf(line evidence.Line) string {
 	return fmt.Sprintf("%s %d", name, line.PID)
 }
 
-// shown leaves out what Ray says of itself: its log lines on connecting, what
-// Ray Train's controller
-// says once it has placed the workers, and, for the built-in training, what
-// Ray's own actors say at all. The log files have everything.
+// shown leaves out what Ray says of itself: how it was started and connected,
+// what Ray Train's controller says once it has placed the workers, what every
+// rank says of the same report, and, for the built-in training, what Ray's own
+// actors say at all. The log files have everything.
 func (l *lines) shown(line evidence.Line) bool {
 	text := line.Text
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return false
-	case line.Driver() && isRayInfo(text):
-		return false
-	case line.Driver() && l.stopping.Load() && isSignalTrace(text):
-		return false
-	case line.Driver() && bytes.HasPrefix(text, []byte("Running entrypoint for job ")):
+	case line.Driver() && (isStartRemark(text) || l.stopping.Load() && isSignalTrace(text)):
 		return false
 	case bytes.Contains(text, []byte(" NCCL INFO ")):
 		return false // evidence, hundreds of lines of it
-	case bytes.HasPrefix(text, []byte("Setting up process group for: ")):
+	case isTrainRemark(text):
 		return false
 	}
-	if line.Name == trainController && len(l.ranks.Current()) > 0 {
+	if line.Name == trainController && (len(l.ranks.Current()) > 0 || isPlacementRemark(text)) {
 		return false // it repeats what the workers and the driver say
 	}
-	if !l.builtIn || line.Driver() {
-		return true
+	rank, isRank := l.rankOf(line.PID)
+	if isRank && rank > 0 && isReportRemark(text) {
+		return false
 	}
-	_, isRank := l.rankOf(line.PID)
-	return isRank || line.Name == trainWorker
+	return !l.builtIn || line.Driver() || isRank || line.Name == trainWorker
 }
-
-// isRayInfo knows Ray's own log lines, "2026-11-29 22:41:22,389	INFO
-// worker.py:1683 -- …".
-func isRayInfo(text []byte) bool {
-	_, rest, ok := bytes.Cut(text, []byte("\tINFO "))
-	return ok && slices.ContainsFunc(rayFiles, func(name string) bool { return bytes.HasPrefix(rest, []byte(name)) })
-}
-
-// isSignalTrace knows the stack that Ray's C++ side prints, twice, when it is
-// asked to end: signal, program counter, frames.
-func isSignalTrace(text []byte) bool {
-	if _, rest, ok := bytes.Cut(text, []byte("] logging.cc:")); ok {
-		_, text, _ = bytes.Cut(rest, []byte(": "))
-	}
-	text = bytes.TrimLeft(text, " ")
-	return bytes.HasPrefix(text, []byte("*** SIGTERM received at ")) ||
-		bytes.HasPrefix(text, []byte("PC: @ ")) || bytes.HasPrefix(text, []byte("@    "))
-}
-
-// rayFiles are where Ray tells a driver how it was started and connected.
-var rayFiles = []string{"job_manager.py:", "worker.py:", "packaging.py:"}

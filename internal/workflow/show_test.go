@@ -47,12 +47,21 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 		worker(3360, "RayTrainWorker", "early line of rank 0"),
 		worker(7, "Counter", "one"),
 		worker(3273, "TrainController", "Requesting resources: {'CPU': 1} * 2"),
+		worker(3273, "TrainController", "Attempting to start training worker group of size 2 with the following resources: [{'CPU': 1}] * 2"),
+		worker(3273, "TrainController", "[2026-11-30 08:12:42,366 E 3273 23365] core_worker.cc:2330: Actor with class name: 'PreemptionWatcher' and ID: '41cc' has constructor arguments in the object store"),
+		worker(3273, "TrainController", "Started training worker group of size 2: "),
 		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3360) world_rank=0, local_rank=0, node_rank=0"),
 		worker(3273, "TrainController", "- (ip=127.0.0.1, pid=3361) world_rank=1, local_rank=0, node_rank=1"),
 		worker(3273, "TrainController", "Error: Training failed, as the driver says as well"),
 		worker(3361, "RayTrainWorker", "hello"),
 		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>"),
 		worker(3361, "RayTrainWorker", "vm:3361:3706 [0] a.cc:1 NCCL WARN something"),
+		worker(3360, "RayTrainWorker", "Moving model to device: cpu"),
+		worker(3360, "RayTrainWorker", "Wrapping provided model in DistributedDataParallel."),
+		worker(3360, "RayTrainWorker", "Checkpoint successfully created at: Checkpoint(filesystem=local, path=/r/c)"),
+		worker(3361, "RayTrainWorker", "Checkpoint successfully created at: Checkpoint(filesystem=local, path=/r/c)"),
+		worker(3360, "RayTrainWorker", "Reporting training result 1: TrainingReport(metrics={'loss': 1.5}) from rank 0"),
+		worker(3361, "RayTrainWorker", "Reporting training result 1: TrainingReport(metrics={'loss': 2.5}) from rank 1"),
 		worker(99, "RayTrainWorker", "never announced"),
 	} {
 		l.take(line)
@@ -67,6 +76,8 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 		"rank 0: early line of rank 0",
 		"rank 1: hello",
 		"rank 1: vm:3361:3706 [0] a.cc:1 NCCL WARN something",
+		"rank 0: Checkpoint successfully created at: Checkpoint(filesystem=local, path=/r/c)",
+		"rank 0: Reporting training result 1: TrainingReport(metrics={'loss': 1.5}) from rank 0",
 		"RayTrainWorker 99: never announced",
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
@@ -87,8 +98,26 @@ func TestReason(t *testing.T) {
 	if n := strings.Count(got, "\n"); n != 8 {
 		t.Errorf("reason has %d quoted lines, want 8", n)
 	}
+	job.Message = "Job entrypoint command failed with exit code 1, last available logs (truncated to 20,000 chars):\n" +
+		"2026-11-30 08:20:07,682\tINFO job_manager.py:583 -- Runtime env is setting up.\n" +
+		"Running entrypoint for job x: python train.py\nValueError: boom\n"
+	if got, want := reason(job), "Job entrypoint command failed with exit code 1, last available logs (truncated to 20,000 chars):\n    ValueError: boom"; got != want {
+		t.Errorf("reason = %q, want %q", got, want)
+	}
 	if got := reason(rayjob.Job{Status: rayjob.Failed}); got != "FAILED" {
 		t.Errorf("reason of a silent job = %q", got)
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	for text, want := range map[string]string{
+		"ValueError: boom": "all output is in LOGS",
+		"ModuleNotFoundError: No module named 'lightning.pytorch'":                                   "--pip lightning brings a package of that name, --working-dir modules of your own; all output is in LOGS",
+		"ImportError: the Trainer requires accelerate: Please run `pip install 'accelerate>=1.1.0'`": "--pip PACKAGE brings what is missing; all output is in LOGS",
+	} {
+		if got := advice("running job \"x\": failed\n    "+text, "LOGS"); got != want {
+			t.Errorf("advice on %q = %q, want %q", text, got, want)
+		}
 	}
 }
 
