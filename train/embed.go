@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed trainyard/*.py
+//go:embed trainyard/*.py trainyard/*/*.py
 var source embed.FS
 
 //go:embed requirements.lock

@@ -18,12 +18,12 @@ from conftest import Settings
 from test_reader import texts_of, write_lines
 from test_tokenizer import save_tokenizer
 
-from trainyard import ahead, corpus, tokenizer
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.corpus import Group, Work
-from trainyard.formats import Split
-from trainyard.lanes import Cursor
-from trainyard.reader import Batch, Reader, merge_positions
+from trainyard.data import ahead, corpus, tokenizer
+from trainyard.data.corpus import Group, Work
+from trainyard.data.formats import Split
+from trainyard.data.lanes import Cursor
+from trainyard.data.reader import Batch, Reader, merge_positions
 
 # Ray warns of settings of its own, as it copies them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:ray")
@@ -63,7 +63,7 @@ def batches(config: TrainConfig, count: int, position: object = None) -> list[Ba
 
 def test_not_imported_for_nothing() -> None:
     """Under plain torchrun there need be no Ray."""
-    check = "import sys, trainyard.reader; assert not {'ray', 'torch'} & set(sys.modules)"
+    check = "import sys, trainyard.data.reader; assert not {'ray', 'torch'} & set(sys.modules)"
     folder = Path(ahead.__file__).parent.parent
     subprocess.run([sys.executable, "-c", check], cwd=folder, check=True)
 
@@ -83,7 +83,7 @@ def test_same_batches(cpus: int, config: TrainConfig, monkeypatch: pytest.Monkey
     threads = set(threading.enumerate())
     # Each lane's first splits alone, as while Ray Data starts, and then through it.
     early = itertools.count()
-    monkeypatch.setattr("trainyard.prefetch.Prefetch.ready", lambda _: next(early) > 5)
+    monkeypatch.setattr("trainyard.data.prefetch.Prefetch.ready", lambda _: next(early) > 5)
     monkeypatch.setattr(ahead, "FEWEST", 1)
     monkeypatch.setattr(ahead, "WORKS", 25)  # several pipelines, and epochs
     assert ahead.free_cpus(config, 2) == 1
@@ -93,7 +93,7 @@ def test_same_batches(cpus: int, config: TrainConfig, monkeypatch: pytest.Monkey
     left = {thread.name for thread in set(threading.enumerate()) - threads}
     assert not [name for name in left if name == "prefetch" or "Streaming" in name]
 
-    monkeypatch.setattr("trainyard.reader.free_cpus", lambda *_: 0)
+    monkeypatch.setattr("trainyard.data.reader.free_cpus", lambda *_: 0)
     alone = batches(config, 150)
     assert made[-1].position["cursors"]["0"]["epoch"] > 0
     same(made, alone)
@@ -135,7 +135,7 @@ def test_no_free_cpu(cpus: int, config: TrainConfig, monkeypatch: pytest.MonkeyP
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> None:
     """No split is read alone only because Ray Data takes time to start."""
-    monkeypatch.setattr("trainyard.prefetch.Prefetch.ready", lambda _: True)
+    monkeypatch.setattr("trainyard.data.prefetch.Prefetch.ready", lambda _: True)
 
 
 def groups(config: TrainConfig, count: int) -> tuple[list[list[int]], ahead.Ahead]:

@@ -17,8 +17,9 @@ import torch
 from conftest import PROCESSES, RunRanks, Settings, as_rank, free_port, join
 from torch.distributed.tensor import DTensor
 
-from trainyard import manifest, model, optimizer, parallel, shards, storage, weights
-from trainyard.checkpoint import Checkpoints, describe
+from trainyard import model, optimizer, parallel, weights
+from trainyard.checkpoint import manifest, shards, storage
+from trainyard.checkpoint.checkpoints import Checkpoints, describe
 from trainyard.config import ConfigError, TrainConfig
 from trainyard.plan import Plan
 

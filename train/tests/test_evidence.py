@@ -9,10 +9,10 @@ import pytest
 import torch
 from conftest import Settings
 
-from trainyard import evidence, rdma
-from trainyard.evidence import Evidence
-from trainyard.metrics import Metrics
 from trainyard.parallel import World
+from trainyard.report import evidence, rdma
+from trainyard.report.evidence import Evidence
+from trainyard.report.metrics import Metrics
 
 CANARY = "hunter2-canary"
 

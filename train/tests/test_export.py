@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from test_checkpoint import run, take_step
 from torch import nn
 
-from trainyard import export, storage
+from trainyard.checkpoint import export, storage
 from trainyard.config import ConfigError, TrainConfig
 
 TOKENS = torch.arange(33).remainder(256)[None]

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from trainyard import exposed
-from trainyard.exposed import Interval
+from trainyard.report import exposed
+from trainyard.report.exposed import Interval
 
 
 def test_which_steps_are_profiled() -> None:

@@ -12,9 +12,9 @@ from conftest import RunRanks, Settings
 from torch._C._distributed_c10d import HashStore
 
 from trainyard import config as configuration
-from trainyard import failure
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.failure import RunError
+from trainyard.report import failure
+from trainyard.report.failure import RunError
 
 
 def test_a_run_error_survives_pickling() -> None:

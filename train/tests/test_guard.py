@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from trainyard.failure import RunError
-from trainyard.guard import ENOUGH, Guard
+from trainyard.report.failure import RunError
+from trainyard.report.guard import ENOUGH, Guard
 
 
 def falling(steps: int, noise: float = 0.05) -> list[float]:

@@ -11,9 +11,10 @@ import pytest
 from conftest import Settings
 from test_storage import denied
 
-from trainyard import datainfo, launch
+from trainyard import launch
+from trainyard.checkpoint.manifest import Manifest
 from trainyard.config import ConfigError
-from trainyard.manifest import Manifest
+from trainyard.data import datainfo
 
 HEAD = {"memory": 1e9}
 

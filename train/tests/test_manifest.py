@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from conftest import Settings
 
-from trainyard import manifest, shards
+from trainyard.checkpoint import manifest, shards
+from trainyard.checkpoint.manifest import Manifest
 from trainyard.config import ConfigError
-from trainyard.manifest import Manifest
 
 MODEL = {"name": "tiny", "parameters": 12, "shapes": "abc"}
 

@@ -15,15 +15,15 @@ from conftest import Settings
 from torch._C._distributed_c10d import HashStore
 
 from trainyard import config as configuration
-from trainyard import flops, records
 from trainyard.config import TrainConfig
-from trainyard.failure import RunError
-from trainyard.guard import PATIENCE
-from trainyard.journal import local_folder
-from trainyard.metrics import CURVES, Metrics
 from trainyard.parallel import LateScalar, World
 from trainyard.plan import ModelSize, Plan
-from trainyard.timeline import REST, Timeline
+from trainyard.report import flops, records
+from trainyard.report.failure import RunError
+from trainyard.report.guard import PATIENCE
+from trainyard.report.journal import local_folder
+from trainyard.report.metrics import CURVES, Metrics
+from trainyard.report.timeline import REST, Timeline
 
 SIZE = ModelSize("tiny", 1000, 100, 2, 16, 48)
 PLAN = Plan("ddp", 1, False, False, "a copy of the model fits on every GPU", 0, 3_000_000_000)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from trainyard.prefetch import Prefetch
+from trainyard.data.prefetch import Prefetch
 
 
 class Counter:

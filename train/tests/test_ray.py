@@ -22,7 +22,8 @@ from conftest import RunRanks
 from torch import Tensor, nn
 
 from trainyard import config as configuration
-from trainyard import launch, manifest
+from trainyard import launch
+from trainyard.checkpoint import manifest
 from trainyard.config import TrainConfig
 
 pytestmark = pytest.mark.ray

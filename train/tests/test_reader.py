@@ -18,10 +18,10 @@ from conftest import Settings
 from pyarrow import parquet
 from test_sources import WRITERS
 
-from trainyard import corpus, datainfo, lanes
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.lanes import Cursor
-from trainyard.reader import Batch, Reader, merge_positions
+from trainyard.data import corpus, datainfo, lanes
+from trainyard.data.lanes import Cursor
+from trainyard.data.reader import Batch, Reader, merge_positions
 
 Streams = dict[str, list[int]]
 

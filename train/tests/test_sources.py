@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from trainyard import corpus, sources, storage
+from trainyard.checkpoint import storage
 from trainyard.config import ConfigError
-from trainyard.formats import Document, Split
+from trainyard.data import corpus, sources
+from trainyard.data.formats import Document, Split
 
 TEXTS = [f"document {number}: " + "wörter\n" * (number % 40) + "end" for number in range(200)]
 
@@ -297,7 +298,7 @@ def test_no_permission(tmp_path: Path) -> None:
 
 MEASURE = """
 import resource, sys
-from trainyard import corpus, sources
+from trainyard.data import corpus, sources
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 source = sources.find(sys.argv[1])

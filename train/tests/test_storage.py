@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from trainyard import storage
+from trainyard.checkpoint import storage
 from trainyard.config import ConfigError
 
 

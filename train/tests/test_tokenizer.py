@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from conftest import Settings
 
-from trainyard import datainfo, tokenizer
 from trainyard.config import ConfigError
-from trainyard.reader import Reader
+from trainyard.data import datainfo, tokenizer
+from trainyard.data.reader import Reader
 
 TEXTS = [
     b"def function(argument):\n    return argument\n",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trainyard import trackers
 from trainyard.config import ConfigError
-from trainyard.trackers import Trackers
+from trainyard.report import trackers
+from trainyard.report.trackers import Trackers
 
 
 def test_what_is_asked_for_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:

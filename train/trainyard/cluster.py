@@ -19,9 +19,9 @@ from ray.train import (
 )
 from ray.train.torch import TorchTrainer
 
+from trainyard.checkpoint.storage import UnreachableError
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.failure import RunError, is_consequence
-from trainyard.storage import UnreachableError
+from trainyard.report.failure import RunError, is_consequence
 
 FAILED = 1
 USAGE = 2

@@ -10,6 +10,7 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from trainyard import config as configuration
 from trainyard.config import ConfigError, TrainConfig
@@ -34,10 +35,13 @@ def train_here(config: TrainConfig) -> int:
     """Train as one of torchrun's ranks, which tell of their errors themselves."""
     import torch.distributed as dist
 
-    from trainyard.failure import RunError
     from trainyard.parallel import distributed
+    from trainyard.report import evidence
+    from trainyard.report.failure import RunError
     from trainyard.train import train
 
+    if not config.json_metrics and "://" not in config.checkpoint_dir:
+        evidence.log_to(Path(config.checkpoint_dir) / "nccl")
     with distributed() as world:
         # The first rank's, whose default folder bears the time of its clock.
         agreed: list[TrainConfig | None] = [config]
@@ -50,12 +54,13 @@ def train_here(config: TrainConfig) -> int:
         dist.broadcast_object_list(agreed, src=0)
         if agreed[0] is None:
             return USAGE
+        # Out of the block by an exception: others may be in a collective still.
         try:
             train(agreed[0])
         except ConfigError:
-            return USAGE
+            raise SystemExit(USAGE) from None
         except RunError:
-            return FAILED
+            raise SystemExit(FAILED) from None
     return 0
 
 
@@ -69,7 +74,8 @@ def drive(config: TrainConfig) -> int:
     # Here and not above: a second of imports that a wrong flag need not wait for.
     import ray
 
-    from trainyard import cluster, datainfo
+    from trainyard import cluster
+    from trainyard.data import datainfo
 
     ray.init()
     nodes = [node for node in ray.nodes() if node["Alive"]]
@@ -81,8 +87,10 @@ def drive(config: TrainConfig) -> int:
 
 
 def check(config: TrainConfig) -> None:
-    """Raises ConfigError, naming all problems, for data or places that cannot be used."""
-    from trainyard import datainfo
+    """Raises ConfigError, naming all problems, for models, data or places that cannot be used."""
+    from trainyard import hub
+    from trainyard.data import datainfo
+    from trainyard.report import trackers
 
     problems: list[str] = []
 
@@ -95,7 +103,9 @@ def check(config: TrainConfig) -> None:
         return True
 
     data: list[str] = []
-    noted(lambda: data.append(datainfo.describe(config).fingerprint))
+    if noted(lambda: hub.check(config)):
+        noted(lambda: data.append(datainfo.describe(config).fingerprint))
+    noted(trackers.check)
     writable = noted(lambda: check_place("--checkpoint-dir", config.checkpoint_dir))
     if data and writable:
         noted(lambda: check_resume(config, data[0]))
@@ -111,7 +121,7 @@ def check_resume(config: TrainConfig, data: str) -> None:
     It is the newest in --checkpoint-dir, else --resume; data is the fingerprint of
     the run's data.
     """
-    from trainyard import manifest
+    from trainyard.checkpoint import manifest
 
     found = manifest.complete(config.checkpoint_dir)[:1]
     if not found and config.resume:
@@ -130,7 +140,7 @@ def check_resume(config: TrainConfig, data: str) -> None:
 
 def check_place(flag: str, place: str) -> None:
     """Raises ConfigError if nothing can be written there, rather than after hours."""
-    from trainyard import storage
+    from trainyard.checkpoint import storage
 
     with storage.explained(f"writing to {flag}", place):
         storage.make_dir(place)

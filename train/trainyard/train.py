@@ -12,16 +12,20 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainyard import checkpoint, datainfo, export, failure, model, optimizer, parallel, plan
+from trainyard import model, optimizer, parallel, plan
 from trainyard import weights as weight_files
+from trainyard.checkpoint import export
+from trainyard.checkpoint.checkpoints import Checkpoints
 from trainyard.config import TrainConfig
-from trainyard.evidence import Evidence
+from trainyard.data import datainfo
+from trainyard.data.reader import Batch, Reader
 from trainyard.loss import IGNORED
-from trainyard.metrics import Metrics
 from trainyard.model import LanguageModel
 from trainyard.parallel import LateScalar, World, distributed
-from trainyard.reader import Batch, Reader
-from trainyard.timeline import Timeline
+from trainyard.report import failure
+from trainyard.report.evidence import Evidence
+from trainyard.report.metrics import Metrics
+from trainyard.report.timeline import Timeline
 
 EVAL_BATCHES = 16
 # Tokens, targets and documents, each [batch_size, seq_len] on the device.
@@ -45,7 +49,7 @@ def train(config: TrainConfig) -> None:
         adamw = optimizer.build_optimizer(net, config)
 
         # Go on from the newest checkpoint, if there is one.
-        checkpoints = checkpoint.Checkpoints(config, world, net, adamw)
+        checkpoints = Checkpoints(config, world, net, adamw)
         saved = checkpoints.load()
         first, position = (saved.step, saved.position) if saved else (0, None)
         metrics.start(net.size(), chosen, datainfo.describe(config), first)

@@ -23,7 +23,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from trainyard import storage
+from trainyard.checkpoint import storage
 from trainyard.config import BYTES, ConfigError, TrainConfig, is_hook
 from trainyard.model import LanguageModel
 from trainyard.parallel import World

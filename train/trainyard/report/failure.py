@@ -16,8 +16,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from trainyard import records
 from trainyard.config import ConfigError, TrainConfig
+from trainyard.report import records
 
 # PyTorch is only asked where it is there: the driver comes without it.
 

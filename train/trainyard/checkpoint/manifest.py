@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard import storage
+from trainyard.checkpoint import storage
 from trainyard.config import ConfigError, TrainConfig
 
 FILE = "manifest.json"

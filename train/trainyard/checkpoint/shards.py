@@ -26,8 +26,9 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from trainyard import manifest, reader, storage
-from trainyard.manifest import DamagedError, Manifest
+from trainyard.checkpoint import manifest, storage
+from trainyard.checkpoint.manifest import DamagedError, Manifest
+from trainyard.data import reader
 
 Place = str | PathLike[str]
 STREAMS = 8  # requests at a time: S3 answers each late, but many at once

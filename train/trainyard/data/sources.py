@@ -20,9 +20,10 @@ from typing import Any
 
 from pyarrow import fs
 
-from trainyard import formats, lines, storage, tables
+from trainyard.checkpoint import storage
 from trainyard.config import STDLIB, ConfigError
-from trainyard.formats import Split
+from trainyard.data import formats, lines, tables
+from trainyard.data.formats import Split
 
 MIB = 1 << 20
 MANY_TEXTS = 64  # are a document each; fewer are cut

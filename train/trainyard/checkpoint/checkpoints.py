@@ -28,12 +28,13 @@ from torch.distributed.checkpoint.staging import BlockingAsyncStager
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.tensor import DTensor
 
-from trainyard import datainfo, manifest, shards, storage
+from trainyard.checkpoint import manifest, shards, storage
+from trainyard.checkpoint.manifest import DamagedError, Manifest
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.failure import RunError
-from trainyard.manifest import DamagedError, Manifest
+from trainyard.data import datainfo
 from trainyard.model import LanguageModel
 from trainyard.parallel import World
+from trainyard.report.failure import RunError
 
 # A rank waits this long for one that is slower to write.
 PATIENCE = timedelta(hours=1)

@@ -22,12 +22,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from trainyard import corpus, storage, tokenizer
+from trainyard.checkpoint import storage
 from trainyard.config import BYTES, ConfigError, TrainConfig
-from trainyard.corpus import Group, Work
-from trainyard.prefetch import Prefetch
-from trainyard.sources import Source
-from trainyard.tokenizer import Tokenizer
+from trainyard.data import corpus, tokenizer
+from trainyard.data.corpus import Group, Work
+from trainyard.data.prefetch import Prefetch
+from trainyard.data.sources import Source
+from trainyard.data.tokenizer import Tokenizer
 
 FEWEST = 4  # free CPUs a rank, with which this is faster than what a rank does by itself
 PROBE_SECONDS = 10.0  # within which a free CPU runs a task

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from pyarrow import fs
 
-from trainyard.formats import FIELD, Document, Split, share
+from trainyard.data.formats import FIELD, Document, Split, share
 
 MIB = 1 << 20
 DOCUMENT = MIB  # longer text files are cut into documents of about so many bytes

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trainyard import corpus, tokenizer
-from trainyard.ahead import Ahead, free_cpus
 from trainyard.config import RANDOM, ConfigError, TrainConfig
-from trainyard.corpus import BrokenLines, Corpus, Group, Work
-from trainyard.datainfo import check_length, random_vocabulary
-from trainyard.lanes import MOST_PER_RANK, Cursor, Lane, RandomLane, TextLane, lane_count
-from trainyard.prefetch import Prefetch
+from trainyard.data import corpus, tokenizer
+from trainyard.data.ahead import Ahead, free_cpus
+from trainyard.data.corpus import BrokenLines, Corpus, Group, Work
+from trainyard.data.datainfo import check_length, random_vocabulary
+from trainyard.data.lanes import MOST_PER_RANK, Cursor, Lane, RandomLane, TextLane, lane_count
+from trainyard.data.prefetch import Prefetch
 
 READY = 4  # batches that wait to be asked for
 

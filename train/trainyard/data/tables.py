@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import fs, ipc, parquet
 
-from trainyard import storage
+from trainyard.checkpoint import storage
 from trainyard.config import ConfigError
-from trainyard.formats import ARROW, FIELD, Document, Split, share
+from trainyard.data.formats import ARROW, FIELD, Document, Split, share
 
 BUFFER = 1 << 20  # bytes
 ROWS = 128  # that are taken out of a table at a time

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trainyard import formats, lines, sources, storage, tables
+from trainyard.checkpoint import storage
 from trainyard.config import ConfigError, TrainConfig
-from trainyard.formats import Document, Split
-from trainyard.lanes import Cursor, Encoded, deal
-from trainyard.sources import Source
-from trainyard.tokenizer import Tokenizer
+from trainyard.data import formats, lines, sources, tables
+from trainyard.data.formats import Document, Split
+from trainyard.data.lanes import Cursor, Encoded, deal
+from trainyard.data.sources import Source
+from trainyard.data.tokenizer import Tokenizer
 
 GROUP_BYTES = 1 << 18  # documents are tokenized together, up to these limits
 GROUP_DOCUMENTS = 1024

@@ -17,10 +17,11 @@ from typing import Any
 
 import torch
 
-from trainyard import rdma, storage
+from trainyard.checkpoint import storage
 from trainyard.config import TrainConfig
-from trainyard.metrics import Metrics
 from trainyard.parallel import World
+from trainyard.report import rdma
+from trainyard.report.metrics import Metrics
 
 SYSFS = Path("/sys")
 FOLDER = "evidence"

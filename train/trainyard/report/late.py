@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard import flops
-from trainyard.exposed import Communication
 from trainyard.parallel import LateScalar
-from trainyard.timeline import Parts
+from trainyard.report import flops
+from trainyard.report.exposed import Communication
+from trainyard.report.timeline import Parts
 
 
 @dataclass(frozen=True)

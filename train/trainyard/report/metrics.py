@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import torch
 
-from trainyard import exposed, failure, flops
 from trainyard.config import TrainConfig
-from trainyard.exposed import Communication
-from trainyard.guard import Guard
-from trainyard.journal import Journal
-from trainyard.late import LateStep, Speed
 from trainyard.parallel import LateScalar, World
 from trainyard.plan import ModelSize, Plan
-from trainyard.timeline import Timeline
+from trainyard.report import exposed, failure, flops
+from trainyard.report.exposed import Communication
+from trainyard.report.guard import Guard
+from trainyard.report.journal import Journal
+from trainyard.report.late import LateStep, Speed
+from trainyard.report.timeline import Timeline
 
 if TYPE_CHECKING:
-    from trainyard.datainfo import DataInfo
-    from trainyard.reader import Reader
+    from trainyard.data.datainfo import DataInfo
+    from trainyard.data.reader import Reader
 
 # What of a step's record is drawn as a curve.
 CURVES = (

@@ -6,9 +6,9 @@ import hashlib
 import itertools
 from dataclasses import dataclass
 
-from trainyard import corpus, tokenizer
 from trainyard.config import RANDOM, ConfigError, TrainConfig
-from trainyard.corpus import BrokenLines, Corpus
+from trainyard.data import corpus, tokenizer
+from trainyard.data.corpus import BrokenLines, Corpus
 
 PROBED = 1000  # documents that may be broken before there is nothing to hope for
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from trainyard import records, storage
+from trainyard.checkpoint import storage
 from trainyard.config import TrainConfig
-from trainyard.trackers import Trackers
+from trainyard.report import records
+from trainyard.report.trackers import Trackers
 
 FILE = "metrics.jsonl"
 

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from statistics import median
 
-from trainyard.failure import RunError
+from trainyard.report.failure import RunError
 
 # Steps that a spike is measured against, and how many there must be: before,
 # the loss falls too fast to tell.
