@@ -52,7 +52,8 @@ def main() -> None:
     import torch
     from recipes import Shape, Step
 
-    from trainyard import flops, model
+    from trainyard import model
+    from trainyard.report import flops
     from trainyard.parallel import distributed
 
     with distributed() as world:

@@ -23,8 +23,8 @@ from torch.distributed.fsdp import fully_shard
 
 from trainyard import model, optimizer, train, weights
 from trainyard.parallel import World, distributed
-from trainyard.reader import Reader
-from trainyard.timeline import Timeline
+from trainyard.data.reader import Reader
+from trainyard.report.timeline import Timeline
 
 SMOOTHED = 20
 

@@ -17,8 +17,8 @@ from trainyard import model, optimizer, parallel, plan, train, weights
 from trainyard.config import TrainConfig
 from trainyard.parallel import World
 from trainyard.presets import PRESETS
-from trainyard.reader import Reader
-from trainyard.timeline import Timeline
+from trainyard.data.reader import Reader
+from trainyard.report.timeline import Timeline
 
 WRAPPED = 10_000_000  # parameters from which the reference recipe shards a module by itself
 

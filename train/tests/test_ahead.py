@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:ray")
 def cpus() -> Iterator[int]:
     # A short path: sockets are made in it. pytest's own are too long.
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
-        environment = {"env_vars": {"PYTHONPATH": str(Path(ahead.__file__).parent.parent)}}
+        environment = {"env_vars": {"PYTHONPATH": str(Path(ahead.__file__).parents[2])}}
         ray.init(
             "local",
             num_cpus=2,
@@ -64,7 +64,7 @@ def batches(config: TrainConfig, count: int, position: object = None) -> list[Ba
 def test_not_imported_for_nothing() -> None:
     """Under plain torchrun there need be no Ray."""
     check = "import sys, trainyard.data.reader; assert not {'ray', 'torch'} & set(sys.modules)"
-    folder = Path(ahead.__file__).parent.parent
+    folder = Path(ahead.__file__).parents[2]
     subprocess.run([sys.executable, "-c", check], cwd=folder, check=True)
 
 

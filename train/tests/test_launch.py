@@ -109,7 +109,7 @@ def test_resume(settings: Settings) -> None:
 
 def test_a_fault_is_told_before_slow_imports() -> None:
     """Run as a user would, with a wrong flag."""
-    package = Path(launch.__file__).parent.parent
+    package = Path(launch.__file__).parents[1]
     fault = [sys.executable, "-X", "importtime", "-m", "trainyard.train", "--steps", "0"]
     process = subprocess.run(fault, cwd=package, capture_output=True, text=True, check=False)
     assert process.returncode == 2

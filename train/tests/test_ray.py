@@ -55,7 +55,7 @@ def session() -> Iterator[dict[str, str]]:
 def drive(session: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trainyard.train", *arguments]
     environment = {**os.environ, **session, "TRAINYARD_METRICS": "json"}
-    folder = Path(launch.__file__).parent.parent
+    folder = Path(launch.__file__).parents[1]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
