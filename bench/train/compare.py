@@ -53,8 +53,8 @@ def main() -> None:
     from recipes import Shape, Step
 
     from trainyard import model
-    from trainyard.report import flops
     from trainyard.parallel import distributed
+    from trainyard.report import flops
 
     with distributed() as world:
         peak = flops.peak(torch.cuda.get_device_name()) or float("nan")

@@ -22,8 +22,8 @@ from recipes import Shape
 from torch.distributed.fsdp import fully_shard
 
 from trainyard import model, optimizer, train, weights
-from trainyard.parallel import World, distributed
 from trainyard.data.reader import Reader
+from trainyard.parallel import World, distributed
 from trainyard.report.timeline import Timeline
 
 SMOOTHED = 20

@@ -15,9 +15,9 @@ from transformers import Qwen2ForCausalLM
 from trainyard import config as configuration
 from trainyard import model, optimizer, parallel, plan, train, weights
 from trainyard.config import TrainConfig
+from trainyard.data.reader import Reader
 from trainyard.parallel import World
 from trainyard.presets import PRESETS
-from trainyard.data.reader import Reader
 from trainyard.report.timeline import Timeline
 
 WRAPPED = 10_000_000  # parameters from which the reference recipe shards a module by itself
