@@ -8,6 +8,8 @@ needs nothing else, it is made in the same pass and the logits are forgotten.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -43,7 +45,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         hidden_gradient = torch.empty_like(hidden)
         # Sums over many pieces would lose bits in bf16.
         weight_gradient = torch.zeros(weight.shape, dtype=torch.float32, device=weight.device)
-        gradient_of = _compiled_gradient if hidden.is_cuda else logits_gradient
+        gradient_of = _compiled_gradient() if hidden.is_cuda else logits_gradient
         parts = _pieces(weight, hidden, targets, hidden_gradient)
         for piece, wanted, out in zip(*parts, strict=True):
             piece_loss, gradient = gradient_of(piece @ weight.T, wanted, scale)
@@ -90,4 +92,7 @@ def logits_gradient(logits: Tensor, targets: Tensor, scale: Tensor) -> tuple[Ten
     return loss, (gradient * (counted * scale).unsqueeze(1)).to(logits.dtype)
 
 
-_compiled_gradient = torch.compile(logits_gradient, dynamic=False)
+@functools.cache
+def _compiled_gradient() -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    # Made when it is needed: what compiles takes seconds to import.
+    return torch.compile(logits_gradient, dynamic=False)
