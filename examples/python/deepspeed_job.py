@@ -3,8 +3,9 @@
     trainyard train --pip deepspeed -- python examples/python/deepspeed_job.py
 
 deepspeed.initialize is called as without Ray, which has started torch.distributed.
-Runs on all GPUs of the cluster, or else on its CPUs. Each rank saves its own
-part of the optimizer, and Ray puts the parts together in one checkpoint.
+Runs on all GPUs of the cluster, or else on its CPUs, where DeepSpeed first
+compiles a helper: two minutes, once. Each rank saves its own part of the
+optimizer, and Ray puts the parts together in one checkpoint.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@
 //
 // The language is that of testscript, whose documentation lists its commands;
 // commands_test.go documents those that are ours. A script runs in an empty
-// folder, with home and state folder of its own, no GPUs, and the user's cache
-// folder, where the Python environment is. Whatever the script does, nothing
-// of it may be left at its end: no process, no folder of Ray's, no object in
-// shared memory.
+// folder, with home and state folder of its own, no GPUs, the user's cache
+// folder, where the Python environment is, and the user's ways to a package
+// index. Whatever the script does, nothing of it may be left at its end: no
+// process, no folder of Ray's, no object in shared memory.
 //
 //	go run ./test/withray -- go test ./test/e2e -run TestScripts/kept/detach -v
 package e2e
@@ -21,6 +21,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,9 +130,15 @@ func (s surroundings) setup(env *testscript.Env) error {
 		"BIN="+s.bin, "PYTHON="+s.python, "ROOT="+s.root, "SHORT="+short, mark,
 		"RAY_TOKEN="+os.Getenv("TRAINYARD_TEST_RAY_TOKEN"),
 	)
+	env.Vars = append(env.Vars, slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return !reachesIndex.MatchString(variable)
+	})...)
 	env.Values[programsKey{}] = &programs{dir: filepath.Join(outside, "output"), byName: map[string]*program{}}
 	return s.watch(env, state, mark)
 }
+
+// reachesIndex are the variables that say how a package index is reached.
+var reachesIndex = regexp.MustCompile(`(?i)^(https?_proxy|no_proxy|ssl_cert_file|ssl_cert_dir|uv_\w+|pip_\w+)=`)
 
 // tempDir makes a folder in dir that goes when the script has ended.
 func tempDir(env *testscript.Env, dir string) (string, error) {
