@@ -9,9 +9,14 @@ from trainyard.model import HuggingFaceModel
 
 def test_boundaries() -> None:
     documents = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 2, 2, 2]])
-    about = attention.boundaries(documents, torch.float32)
-    assert about["positions"].tolist() == [[0, 1, 0, 1, 2], [0, 0, 0, 1, 2]]
-    assert about["mask"][0, 0].int().tolist() == [
+    about = attention.boundaries(documents)
+    assert about["position_ids"].tolist() == [[0, 1, 0, 1, 2], [0, 0, 0, 1, 2]]
+    lengths = about["cumulative_lengths"].tolist()
+    assert lengths[:5] == [0, 2, 5, 6, 7]
+    assert set(lengths[5:]) == {10}
+    mask = attention._mask(torch.zeros(2, 1, 5, 1), about["cumulative_lengths"], None)
+    assert mask is not None
+    assert mask[0, 0].int().tolist() == [
         [1, 0, 0, 0, 0],
         [1, 1, 0, 0, 0],
         [0, 0, 1, 0, 0],
@@ -40,7 +45,7 @@ def test_packed_documents_are_as_alone(net: HuggingFaceModel) -> None:
     targets = torch.randint(0, 256, (1, 12))
     one = torch.tensor(1.0)
     owners = (torch.arange(12) >= 5).int().unsqueeze(0)
-    packed = net(rows, targets, one, owners)
+    packed = net(rows, targets, one, model.packed(owners))
     alone = [net(rows[:, part], targets[:, part], one) for part in (slice(0, 5), slice(5, 12))]
     torch.testing.assert_close(packed, alone[0] + alone[1])
     assert abs(packed.item() - net(rows, targets, one).item()) > 1e-4  # the mask matters

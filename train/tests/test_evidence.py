@@ -25,6 +25,7 @@ def world(rank: int = 0) -> World:
         local_size=2,
         node_rank=rank // 2,
         nodes=2,
+        even=True,
         node=f"worker-{rank // 2}",
         device=torch.device("cpu"),
         backend="gloo",

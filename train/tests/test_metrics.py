@@ -41,6 +41,7 @@ def world() -> Iterator[World]:
         local_size=1,
         node_rank=0,
         nodes=1,
+        even=True,
         node="worker-0",
         device=torch.device("cpu"),
         backend="gloo",

@@ -38,8 +38,8 @@ def losses(config: TrainConfig, shard_ranks: int, reshard: bool, recompute: bool
             loss = torch.zeros(())
             for number, piece in enumerate(pieces, start=1):
                 parallel.synchronize_gradients(net, last=number == len(pieces))
-                owners = documents[: len(piece), :-1].contiguous()
-                part = net(piece[:, :-1], piece[:, 1:], scale, owners)
+                packing = model.packed(documents[: len(piece), :-1])
+                part = net(piece[:, :-1], piece[:, 1:], scale, packing)
                 torch.autograd.backward(part)
                 loss += part.detach() / world.size
             optimizer.step(adamw, optimizer.gradient_norm(net), 1e-3, config.clip)

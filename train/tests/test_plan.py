@@ -16,15 +16,15 @@ H200, L4 = 139 * GIB, 22 * GIB
 @pytest.mark.parametrize(
     ("model", "machines", "parallel", "shard_ranks", "parameters_sent"),
     [
-        (SMALL, Machines(1, 2, H200, 2), "ddp", 1, 0),
-        (LARGE, Machines(1, 8, 60 * GIB, 2), "fsdp", 8, 0),
+        (SMALL, Machines(1, 2, True, H200, 2), "ddp", 1, 0),
+        (LARGE, Machines(1, 8, True, 60 * GIB, 2), "fsdp", 8, 0),
         # Two g6.12xlarge: what is sent is one copy of the gradients.
-        (SMALL, Machines(2, 4, L4, 2), "hsdp", 4, 1.0),
-        (SMALL, Machines(2, 1, H200, 2), "fsdp", 2, 1.0),
-        (SMALL, Machines(4, 8, H200, 2), "hsdp", 8, 1.5),
+        (SMALL, Machines(2, 8, True, L4, 2), "hsdp", 4, 1.0),
+        (SMALL, Machines(2, 2, True, H200, 2), "fsdp", 2, 1.0),
+        (SMALL, Machines(4, 32, True, H200, 2), "hsdp", 8, 1.5),
         # A node cannot hold it: all must.
-        (LARGE, Machines(4, 4, 40 * GIB, 2), "fsdp", 16, 2 * 15 / 16),
-        (SMALL, Machines(2, 1, 0, 4), "fsdp", 2, 1.0),  # memory unknown: a CPU
+        (LARGE, Machines(4, 16, True, 40 * GIB, 2), "fsdp", 16, 2 * 15 / 16),
+        (SMALL, Machines(2, 2, True, 0, 4), "fsdp", 2, 1.0),  # memory unknown: a CPU
     ],
 )
 def test_choice(
@@ -43,7 +43,7 @@ def test_choice(
 
 
 def test_forced(settings: Settings) -> None:
-    machines = Machines(2, 4, H200, 2)
+    machines = Machines(2, 8, True, H200, 2)
     sent = {}
     for parallel in ("ddp", "fsdp", "hsdp"):
         chosen = plan.choose(settings("--parallel", parallel), SMALL, machines)
@@ -60,7 +60,7 @@ def test_memory_decides(settings: Settings) -> None:
     long = settings("--seq-len", "4096", "--batch-size", "4", "--compile", "off")
 
     def at(memory: int) -> tuple[str, bool, bool]:
-        chosen = plan.choose(long, SMALL, Machines(1, 8, memory, 2))
+        chosen = plan.choose(long, SMALL, Machines(1, 8, True, memory, 2))
         return chosen.parallel, chosen.reshard, chosen.activation_checkpointing
 
     assert at(H200) == ("ddp", False, False)
@@ -77,18 +77,30 @@ def test_memory_decides(settings: Settings) -> None:
 def test_how_many_gpus_it_takes(settings: Settings) -> None:
     config = settings()
     with pytest.raises(ConfigError, match="it takes at least 8 such GPUs") as caught:
-        plan.choose(config, LARGE, Machines(1, 4, L4, 2))
+        plan.choose(config, LARGE, Machines(1, 4, True, L4, 2))
     assert "on each of 4 GPUs, which have 22 GiB" in str(caught.value)
-    assert plan.choose(config, LARGE, Machines(1, 8, L4, 2)).parallel == "fsdp"
+    assert plan.choose(config, LARGE, Machines(1, 8, True, L4, 2)).parallel == "fsdp"
     with pytest.raises(ConfigError, match="it takes at least 8 such GPUs"):
-        plan.choose(config, LARGE, Machines(1, 7, L4, 2))
+        plan.choose(config, LARGE, Machines(1, 7, True, L4, 2))
     with pytest.raises(ConfigError, match="let --parallel be auto or fsdp"):
-        plan.choose(settings("--parallel", "ddp"), LARGE, Machines(1, 9, L4, 2))
+        plan.choose(settings("--parallel", "ddp"), LARGE, Machines(1, 9, True, L4, 2))
 
 
 def test_compiled_layers_keep_less(settings: Settings) -> None:
     """The largest batch of the 1.5B shape that an H200 was seen to hold: 118 GB."""
     config = settings("--seq-len", "2048", "--batch-size", "32")
-    chosen = plan.choose(config, SMALL, Machines(1, 1, H200, 2))
+    chosen = plan.choose(config, SMALL, Machines(1, 1, True, H200, 2))
     assert not chosen.activation_checkpointing
     assert chosen.memory == pytest.approx(118e9, rel=0.1)
+
+
+def test_nodes_with_different_numbers_of_workers(settings: Settings) -> None:
+    uneven = Machines(2, 5, False, L4, 2)
+    assert plan.choose(settings(), SMALL, uneven).parallel == "fsdp"
+    with pytest.raises(ConfigError, match="--parallel hsdp needs as many workers on each node"):
+        plan.choose(settings("--parallel", "hsdp"), SMALL, uneven)
+
+
+def test_hsdp_of_one_node_is_sharding_over_all(settings: Settings) -> None:
+    chosen = plan.choose(settings("--parallel", "hsdp"), SMALL, Machines(1, 4, True, L4, 2))
+    assert (chosen.parallel, chosen.shard_ranks, chosen.bytes_across_nodes) == ("hsdp", 4, 0)

@@ -26,7 +26,9 @@ def test_what_is_asked_for_must_be_installed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_check_needs_no_slow_imports() -> None:
-    program = "import sys; from trainyard.report import trackers as t; t.check(); print(*sys.modules)"
+    program = (
+        "import sys; from trainyard.report import trackers as t; t.check(); print(*sys.modules)"
+    )
     package = Path(trackers.__file__).parents[2]
     found = subprocess.run(
         [sys.executable, "-c", program], cwd=package, capture_output=True, text=True, check=True

@@ -18,28 +18,22 @@ from transformers import AttentionInterface
 NAME = "trainyard"
 
 
-def boundaries(documents: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-    """What layers that compute in dtype need to know about documents [batch, seq_len].
+def boundaries(documents: Tensor) -> dict[str, Tensor]:
+    """What the layers need to know about documents [batch, seq_len], on the CPU.
 
-    positions [batch, seq_len]: of each token in its document.
-    On GPUs, in 16 bits, cumulative_lengths [n], int32: where each document begins in the
-    batch as one long row, with the end; padded with the end to one of few
-    lengths, since each new length may compile the layers again. Else mask
-    [batch, 1, seq_len, seq_len]: true where the second token may be looked at.
+    position_ids [batch, seq_len]: of each token in its document.
+    cumulative_lengths [n], int32: where each document begins in the batch as
+    one long row, with the end; padded with the end to one of few lengths, since
+    each new length may compile the layers again.
     """
     batch, seq_len = documents.shape
-    place = torch.arange(seq_len, device=documents.device)
+    place = torch.arange(seq_len)
     first = torch.ones_like(documents, dtype=torch.bool)
     first[:, 1:] = documents[:, 1:] != documents[:, :-1]
     begins = torch.where(first, place, 0).cummax(dim=1).values
-    positions = place - begins
-    if not documents.is_cuda or dtype.itemsize > 2:  # flash attention knows no other
-        same = documents[:, :, None] == documents[:, None, :]
-        return {"positions": positions, "mask": (same & same.tril()).unsqueeze(1)}
     starts = first.flatten().nonzero().flatten().to(torch.int32)
-    end = batch * seq_len
-    padded = functional.pad(starts, (0, _padding(len(starts))), value=end)
-    return {"positions": positions, "cumulative_lengths": padded}
+    ends = functional.pad(starts, (0, _padding(len(starts))), value=batch * seq_len)
+    return {"position_ids": place - begins, "cumulative_lengths": ends}
 
 
 def _padding(count: int) -> int:
@@ -54,7 +48,6 @@ def attention(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    mask: Tensor | None = None,
     cumulative_lengths: Tensor | None = None,
     sliding_window: int | None = None,
     **_: Any,
@@ -64,18 +57,30 @@ def attention(
     key and value may have fewer heads, each for a group of the query's. Returns
     [batch, seq_len, heads, size]. Without boundaries a row is one document.
     """
-    grouped = query.shape[1] != key.shape[1]
-    if cumulative_lengths is not None:
+    if cumulative_lengths is not None and query.is_cuda and query.dtype.itemsize == 2:
         return _packed(query, key, value, cumulative_lengths, scaling, sliding_window), None
-    seq_len = query.shape[2]
-    if sliding_window and sliding_window < seq_len:
-        place = torch.arange(seq_len, device=query.device)
-        near = (place[:, None] - place) < sliding_window
-        mask = near.tril() if mask is None else mask & near
+    mask = _mask(query, cumulative_lengths, sliding_window)
+    grouped = query.shape[1] != key.shape[1]
     output = functional.scaled_dot_product_attention(
         query, key, value, mask, scale=scaling, is_causal=mask is None, enable_gqa=grouped
     )
     return output.transpose(1, 2), None
+
+
+def _mask(query: Tensor, cumulative_lengths: Tensor | None, window: int | None) -> Tensor | None:
+    """True where the second token may be looked at; None where causality says it all."""
+    batch, _, seq_len, _ = query.shape
+    place = torch.arange(seq_len, device=query.device)
+    distance = place[:, None] - place
+    seen = None
+    if window and window < seq_len:
+        seen = (distance >= 0) & (distance < window)
+    if cumulative_lengths is not None:
+        tokens = torch.arange(batch * seq_len, device=query.device)
+        owners = torch.searchsorted(cumulative_lengths, tokens, right=True).view(batch, 1, -1)
+        own = (owners[..., None] == owners[..., None, :]) & (distance >= 0)
+        seen = own if seen is None else own & seen
+    return seen
 
 
 def _packed(

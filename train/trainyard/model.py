@@ -28,6 +28,9 @@ from trainyard.loss import IGNORED, linear_cross_entropy
 from trainyard.plan import ModelSize
 from trainyard.presets import PRESETS, ModelShape
 
+Packing = dict[str, Tensor] | None
+BOUNDARIES = ("position_ids", "cumulative_lengths")
+
 
 class LanguageModel(nn.Module):
     """A model and its loss; what is sharded, compiled, trained and saved.
@@ -50,14 +53,16 @@ class LanguageModel(nn.Module):
         return list(max(lists, key=len, default=()))
 
     def forward(
-        self, tokens: Tensor, targets: Tensor, scale: Tensor, documents: Tensor | None = None
+        self, tokens: Tensor, targets: Tensor, scale: Tensor, packing: Packing = None
     ) -> Tensor:
         """scale times the summed cross-entropy, in nats: a scalar in fp32.
 
-        tokens, targets and documents, the number of each token's document in its
-        row, are [batch, seq_len]. Targets that are IGNORED do not count.
+        tokens and targets are [batch, seq_len]; targets that are IGNORED do not
+        count. packing says which documents share a row, see packed; None: one each.
         """
-        extra = {"documents": documents} if self._takes_documents else {}
+        extra = {}
+        if self._takes_documents:
+            extra["documents"] = packing["documents"] if packing else torch.zeros_like(tokens)
         output = self.net(tokens, **extra)
         logits = getattr(output, "logits", output)
         if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != tokens.shape:
@@ -87,17 +92,22 @@ class HuggingFaceModel(LanguageModel):
     """A causal language model of transformers, with packed rows and without whole logits."""
 
     def forward(
-        self, tokens: Tensor, targets: Tensor, scale: Tensor, documents: Tensor | None = None
+        self, tokens: Tensor, targets: Tensor, scale: Tensor, packing: Packing = None
     ) -> Tensor:
         net = cast(Any, self.net)
-        weight = net.get_output_embeddings().weight
-        about: dict[str, Tensor] = {}
-        if documents is not None:
-            about = attention.boundaries(documents, weight.dtype)
-            about["position_ids"] = about.pop("positions")
+        about = {name: packing[name] for name in BOUNDARIES} if packing else {}
         output = net.base_model(input_ids=tokens, use_cache=False, **about)
         hidden = output.last_hidden_state.flatten(0, 1)
+        weight = net.get_output_embeddings().weight
         return linear_cross_entropy(hidden, weight, targets.flatten(), scale)
+
+
+def packed(documents: Tensor) -> dict[str, Tensor]:
+    """A forward pass's packing, from the number of each token's document in its row.
+
+    documents are [batch, seq_len] on the CPU, where counting them makes no GPU wait.
+    """
+    return {"documents": documents, **attention.boundaries(documents)}
 
 
 def build(config: TrainConfig, device: torch.device) -> LanguageModel:

@@ -36,6 +36,7 @@ class World:
     local_size: int
     node_rank: int  # nodes are numbered by their lowest rank
     nodes: int
+    even: bool  # every node has as many ranks
     node: str  # the name of the Ray node, else of the host
     device: torch.device
     backend: str  # of the collectives: nccl or gloo
@@ -45,7 +46,7 @@ class World:
         """What plan.choose wants to know."""
         gpu = self.device.type == "cuda"
         memory = torch.cuda.mem_get_info()[1] if gpu else 0
-        return Machines(self.nodes, self.size // self.nodes, memory, 2 if gpu else 4)
+        return Machines(self.nodes, self.size, self.even, memory, 2 if gpu else 4)
 
 
 @contextlib.contextmanager
@@ -93,6 +94,7 @@ def _world(device: torch.device) -> World:
         local_size=places.count(places[rank]),
         node_rank=nodes.index(places[rank]),
         nodes=len(nodes),
+        even=len({places.count(place) for place in nodes}) == 1,
         node=places[rank][1],
         device=device,
         backend=dist.get_backend(),

@@ -46,13 +46,10 @@ class Machines:
     """The ranks and what they run on."""
 
     nodes: int
-    ranks_per_node: int
+    ranks: int
+    even: bool  # every node has as many
     memory: int  # bytes that a rank has; 0: unknown
     travel_bytes: int  # of a parameter or gradient in a collective: 2 in bf16, 4 in fp32
-
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ranks_per_node
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,8 @@ def choose(config: TrainConfig, model: ModelSize, machines: Machines) -> Plan:
     candidates = [
         plan for plan in _candidates(model, machines) if config.parallel in ("auto", plan.parallel)
     ]
+    if not candidates:
+        raise ConfigError("--parallel hsdp needs as many workers on each node: take auto or fsdp")
     checkpointing = {"auto": (False, True), "on": (True,), "off": (False,)}
     for recompute in checkpointing[config.activation_checkpointing]:
         for candidate in candidates:
@@ -98,18 +97,15 @@ def _candidates(model: ModelSize, machines: Machines) -> list[Plan]:
     ddp = plan("ddp", 1, False, 2 * among_ranks, "a copy of the model fits on every GPU")
     once = plan("fsdp", ranks, False, 2 * among_ranks, "sharded over all, gathered once a step")
     twice = plan("fsdp", ranks, True, 3 * among_ranks, "sharded over all and gathered twice a step")
-    hsdp = plan(
-        "hsdp",
-        machines.ranks_per_node,
-        False,
-        2 * among_nodes,
-        "sharded inside a node, so that only summed gradients cross nodes",
-    )
+    if not machines.even:
+        return [once, ddp, twice]
+    inside = "sharded inside a node, so that only summed gradients cross nodes"
+    hsdp = plan("hsdp", ranks // nodes, False, 2 * among_nodes, inside)
     if nodes == 1:
-        return [ddp, once, twice]
-    if machines.ranks_per_node == 1:
-        # hsdp would be ddp here. Sharding sends as much as ddp does, and half
-        # of it can hide behind the forward pass.
+        return [ddp, once, twice, hsdp]
+    if ranks == nodes:
+        # hsdp is ddp here. Sharding sends as much as ddp does, and half of it
+        # can hide behind the forward pass.
         return [once, ddp, twice, hsdp]
     return [hsdp, once, ddp, twice]
 

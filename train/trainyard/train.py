@@ -20,7 +20,7 @@ from trainyard.config import TrainConfig
 from trainyard.data import datainfo
 from trainyard.data.reader import Batch, Reader
 from trainyard.loss import IGNORED
-from trainyard.model import LanguageModel
+from trainyard.model import LanguageModel, Packing
 from trainyard.parallel import LateScalar, World, distributed
 from trainyard.report import failure
 from trainyard.report.evidence import Evidence
@@ -28,8 +28,8 @@ from trainyard.report.metrics import Metrics
 from trainyard.report.timeline import Timeline
 
 EVAL_BATCHES = 16
-# Tokens, targets and documents, each [batch_size, seq_len] on the device.
-Input = tuple[Tensor, Tensor, Tensor | None]
+# Tokens and targets [batch_size, seq_len], and how they are packed, on the device.
+Input = tuple[Tensor, Tensor, Packing]
 
 
 @failure.told
@@ -104,9 +104,9 @@ def train_step(
     inputs = [to_device(batch, world.device) for batch in batches]
     scale = world.size / predicted(inputs, world)
     loss = torch.zeros((), device=world.device)
-    for number, (tokens, targets, documents) in enumerate(inputs, start=1):
+    for number, (tokens, targets, packing) in enumerate(inputs, start=1):
         parallel.synchronize_gradients(net, last=number == len(inputs))
-        part = net(tokens, targets, scale, documents)
+        part = net(tokens, targets, scale, packing)
         torch.autograd.backward(part)  # averages the gradients over all ranks
         loss += part.detach() / world.size
     timeline.mark("forward_backward")
@@ -123,8 +123,8 @@ def evaluate(net: LanguageModel, config: TrainConfig, world: World) -> float:
         loss = torch.zeros(2, device=world.device)
         one = torch.ones((), device=world.device)
         for _ in range(EVAL_BATCHES):
-            tokens, targets, documents = to_device(next(reader), world.device)
-            loss[0] += net(tokens, targets, one, documents)
+            tokens, targets, packing = to_device(next(reader), world.device)
+            loss[0] += net(tokens, targets, one, packing)
             loss[1] += (targets != IGNORED).sum()
     dist.all_reduce(loss)
     return float(loss[0] / loss[1])
@@ -136,20 +136,26 @@ def to_device(batch: Batch, device: torch.device) -> Input:
     The first token of the next document is no target: nothing foretells it.
     """
     rows = torch.from_numpy(batch.tokens)
-    if device.type == "cuda":
-        rows = rows.pin_memory()
-    rows = rows.to(device, non_blocking=True)
     tokens, targets = rows[:, :-1], rows[:, 1:]
     if batch.documents is None:
-        return tokens, targets, None
-    owners = torch.from_numpy(batch.documents).to(device, non_blocking=True)
+        return moved(tokens, device), moved(targets, device), None
+    owners = torch.from_numpy(batch.documents)
     targets = targets.where(owners[:, 1:] == owners[:, :-1], IGNORED)
-    return tokens, targets, owners[:, :-1].contiguous()
+    packing = model.packed(owners[:, :-1])
+    on_device = {name: moved(part, device) for name, part in packing.items()}
+    return moved(tokens, device), moved(targets, device), on_device
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """A copy on the device, for which the host does not wait."""
+    if device.type == "cpu":
+        return tensor.contiguous()
+    return tensor.contiguous().pin_memory().to(device, non_blocking=True)
 
 
 def predicted(inputs: list[Input], world: World) -> Tensor:
     """How many tokens all ranks predict in a step: a scalar on their device."""
-    if all(documents is None for _, _, documents in inputs):
+    if all(packing is None for _, _, packing in inputs):
         every = world.size * sum(targets.numel() for _, targets, _ in inputs)
         return torch.full((), float(every), device=world.device)
     count = torch.stack([(targets != IGNORED).sum() for _, targets, _ in inputs]).sum().float()
