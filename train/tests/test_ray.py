@@ -90,12 +90,15 @@ def test_job(session: dict[str, str], known: set[Path], tmp_path: Path) -> None:
     assert not (tmp_path / "ray").exists()
 
 
+def ours(job: subprocess.CompletedProcess[str]) -> list[str]:
+    """The lines of the driver that are not Ray's."""
+    return [line for line in job.stderr.splitlines() if line.startswith("trainyard.train:")]
+
+
 def test_too_many_workers(session: dict[str, str], tmp_path: Path) -> None:
     job = drive(session, "--num-workers", "3", "--checkpoint-dir", str(tmp_path))
     assert job.returncode == 2
-    assert job.stderr.splitlines()[-1] == (
-        "trainyard.train: --num-workers 3 is more than the cluster has: 2 CPUs"
-    )
+    assert ours(job) == ["trainyard.train: --num-workers 3 is more than the cluster has: 2 CPUs"]
     assert "Traceback" not in job.stderr
 
 
@@ -161,12 +164,12 @@ def unusable(config: TrainConfig) -> Any:
 
 
 def test_a_fault_that_only_workers_see(session: dict[str, str], tmp_path: Path) -> None:
-    """It is told once, in the last line, and not tried again."""
+    """It is told once, in one line, and not tried again."""
     Path(session[MARKER]).unlink(missing_ok=True)
     job = drive(session, "--model", "test_ray:unusable", "--checkpoint-dir", str(tmp_path))
     assert job.returncode == 2
-    assert job.stderr.splitlines()[-1] == (
-        "trainyard.train: rank 0: --model test_ray:unusable must return an nn.Module, not a str"
-    )
+    message = "--model test_ray:unusable must return an nn.Module, not a str"
+    assert ours(job) == [f"trainyard.train: {message}"]
     assert "/trainyard/" not in job.stderr  # no traceback through our code
-    assert Path(session[MARKER]).read_text() == "tried\ntried\n"  # each of two workers
+    # Each of two workers at most: the second may have been ended before it began.
+    assert Path(session[MARKER]).read_text() in ("tried\n", "tried\ntried\n")

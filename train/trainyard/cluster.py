@@ -139,7 +139,8 @@ def told(failures: Mapping[int, Exception]) -> str:
     text = _line(error)
     others = sum(1 for other in failures.values() if _line(other) != text)
     more = f" (and {others} more ranks, which lost their peers)" if others else ""
-    return f"rank {rank}: {text}{more}"
+    # What is wrong with the settings is so for every rank; any may be the first to say it.
+    return f"{text}{more}" if isinstance(error, ConfigError) else f"rank {rank}: {text}{more}"
 
 
 def _line(error: BaseException) -> str:
