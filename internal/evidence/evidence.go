@@ -145,10 +145,12 @@ func (g *Gatherer) lines(f *file, data []byte) {
 func (g *Gatherer) line(f *file, text []byte) {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	g.mu.Lock()
-	if len(f.tail) == tailLines {
-		f.tail = slices.Delete(f.tail, 0, 1)
+	if !bytes.HasPrefix(text, recordPrefix) { // for programs, and told already
+		if len(f.tail) == tailLines {
+			f.tail = slices.Delete(f.tail, 0, 1)
+		}
+		f.tail = append(f.tail, string(text[:min(len(text), 1<<10)]))
 	}
-	f.tail = append(f.tail, string(text[:min(len(text), 1<<10)]))
 	source := f.source
 	g.mu.Unlock()
 	if g.OnLine != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,10 +135,10 @@ func TestTails(t *testing.T) {
 	for range 20 {
 		send(g, source("a.out", 7), "line\n")
 	}
-	send(g, source("a.err", 7), "why\n")
+	send(g, source("a.err", 7), "why\n"+`{"trainyard": 1, "event": "step", "step": 1}`+"\n")
 	send(g, source("b.out", 8), "other\n")
 	tails := g.Tails(7)
-	if len(tails) != 2 || tails[0].File != "a.err" || tails[0].Lines[0] != "why" || len(tails[1].Lines) != tailLines {
+	if len(tails) != 2 || tails[0].File != "a.err" || !slices.Equal(tails[0].Lines, []string{"why"}) || len(tails[1].Lines) != tailLines {
 		t.Errorf("Tails(7) = %+v", tails)
 	}
 }

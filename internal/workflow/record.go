@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/trainyard/trainyard/fabric"
 	"github.com/trainyard/trainyard/internal/evidence"
@@ -23,6 +24,8 @@ type account struct {
 	heard   evidence.Testimony
 	// conclusion is what the driver says of the job's failure, in a line.
 	conclusion string
+	// restart is why, as Ray Train's controller has it, workers are started again.
+	restart string
 }
 
 // rankError is an error that a rank has told of.
@@ -36,13 +39,20 @@ type rankError struct {
 // says why it gives up.
 const conclusionPrefix = "trainyard.train: "
 
-// concluded keeps the driver's last words for the end. l.mu is held.
+// concluded keeps what the built-in training says of its attempts: the driver's
+// last words for the end, the controller's for the next start. l.mu is held.
 func (l *lines) concluded(line evidence.Line) bool {
 	text, ok := bytes.CutPrefix(line.Text, []byte(conclusionPrefix))
-	if !ok || !l.builtIn || !line.Driver() {
+	switch {
+	case !ok || !l.builtIn:
+		return false
+	case line.Driver():
+		l.said.conclusion = string(text)
+	case line.Name == trainController:
+		l.said.restart = strings.TrimSuffix(string(text), ": starting workers again")
+	default:
 		return false
 	}
-	l.said.conclusion = string(text)
 	return true
 }
 
@@ -100,8 +110,10 @@ func (l *lines) started(r evidence.Record) {
 		text := "the workers were started again"
 		if e, ok := cause(said.errors); ok {
 			text += ": " + e.where() + " failed: " + e.Message
+		} else if said.restart != "" {
+			text += ": " + said.restart
 		}
-		said.errors = nil
+		said.errors, said.restart = nil, ""
 		l.story.Warn(text)
 	}
 	said.first = max(r.FirstStep, 1)

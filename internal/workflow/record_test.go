@@ -108,6 +108,22 @@ func TestARestartOfTheBuiltInTraining(t *testing.T) {
 	}
 }
 
+// A process that was killed says nothing: Ray's controller does.
+func TestARestartAfterALostProcess(t *testing.T) {
+	var told heard
+	l := &lines{story: ui.NewStory(&told), builtIn: true}
+	announce(l, 10, 11)
+	replay(t, l, 20, "attempt-2.rank-0.jsonl")
+	told = nil
+	l.take(worker(5, "TrainController", "trainyard.train: rank 0: its process is gone: killed: starting workers again"))
+	l.take(driver("(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot"))
+	announce(l, 20, 21)
+	replay(t, l, 20, "attempt-2.rank-0.jsonl")
+	if want := "warning the workers were started again: rank 0: its process is gone: killed"; told[0] != want {
+		t.Errorf("told %q, want %q first", told[0], want)
+	}
+}
+
 func TestTheFirstErrorIsTheCause(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} { // files are read in any order
 		l := &lines{story: ui.NewStory(&heard{}), builtIn: true}

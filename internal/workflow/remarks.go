@@ -44,6 +44,11 @@ func isSignalTrace(text []byte) bool {
 	return beginsWith(bytes.TrimLeft(text, " "), "*** SIGTERM received at ", "PC: @ ", "@    ")
 }
 
+// isDeathRemark knows what Ray says in the driver of a worker process that died.
+func isDeathRemark(text []byte) bool {
+	return beginsWith(text, "(raylet") && bytes.Contains(text, []byte(") A worker died or was killed "))
+}
+
 func beginsWith(text []byte, beginnings ...string) bool {
 	return slices.ContainsFunc(beginnings, func(s string) bool { return bytes.HasPrefix(text, []byte(s)) })
 }

@@ -234,7 +234,7 @@ func (l *lines) shown(line evidence.Line) bool {
 		return false
 	case bytes.Contains(text, []byte(" NCCL INFO ")):
 		return false // evidence, hundreds of lines of it
-	case isTrainRemark(text):
+	case isTrainRemark(text), l.builtIn && line.Driver() && isDeathRemark(text):
 		return false
 	}
 	if line.Name == trainController && (len(l.ranks.Current()) > 0 || isPlacementRemark(text)) {

@@ -61,33 +61,11 @@ def drive(session: dict[str, str], *arguments: str) -> subprocess.CompletedProce
     )
 
 
-def written(session: dict[str, str], known: set[Path]) -> list[list[dict[str, Any]]]:
-    """The records of each worker that was not known before."""
-    found = set(Path(session["LOGS"]).glob("worker-*.out")) - known
-    known |= found
-    lines = [path.read_text().splitlines() for path in found]
+def written(session: dict[str, str]) -> list[list[dict[str, Any]]]:
+    """The records of each worker."""
+    lines = [path.read_text().splitlines() for path in Path(session["LOGS"]).glob("worker-*.out")]
     workers = [[json.loads(line) for line in own if '"trainyard"' in line] for own in lines]
     return [worker for worker in workers if worker]
-
-
-@pytest.fixture(scope="module")
-def known() -> set[Path]:
-    return set()
-
-
-def test_job(session: dict[str, str], known: set[Path], tmp_path: Path) -> None:
-    job = drive(session, *SMALL, "--eval-every", "4", "--checkpoint-dir", str(tmp_path))
-    assert job.returncode == 0, job.stderr
-    workers = written(session, known)
-    assert len(workers) == 2
-    assert {worker[0]["rank"] for worker in workers} == {0, 1}
-    assert {worker[0]["node_rank"] for worker in workers} == {0}
-    lead = next(worker for worker in workers if worker[0]["rank"] == 0)
-    assert [record["step"] for record in lead if record["event"] == "step"] == [*range(1, 9)]
-    assert lead[-1]["event"] == "done"
-    assert manifest.complete(str(tmp_path))[0] == str(tmp_path / "step-000008")
-    # Ray's own files are elsewhere.
-    assert not (tmp_path / "ray").exists()
 
 
 def ours(job: subprocess.CompletedProcess[str]) -> list[str]:
@@ -126,18 +104,19 @@ def mortal(config: TrainConfig) -> nn.Module:
     return Mortal()
 
 
-def test_killed_worker(
-    session: dict[str, str], known: set[Path], tmp_path: Path, run_ranks: RunRanks
-) -> None:
+def test_killed_worker(session: dict[str, str], tmp_path: Path, run_ranks: RunRanks) -> None:
     """The run ends by itself, with the losses of one that was not interrupted."""
-    written(session, known)
     arguments = [*SMALL, "--eval-every", "0", "--model", "test_ray:mortal"]
     job = drive(session, *arguments, "--checkpoint-dir", str(tmp_path / "killed"))
     assert job.returncode == 0, job.stderr
     assert Path(session[MARKER]).read_text() == "killed"
 
-    workers = written(session, known)
-    assert len(workers) == 4
+    workers = written(session)
+    assert len(workers) == 4  # two ranks, twice
+    assert {worker[0]["rank"] for worker in workers} == {0, 1}
+    assert {worker[0]["node_rank"] for worker in workers} == {0}
+    assert manifest.complete(str(tmp_path / "killed"))[0].endswith("step-000008")
+    assert not (tmp_path / "killed" / "ray").exists()  # Ray's own files are elsewhere
     losses = defaultdict(set)
     for record in itertools.chain(*workers):
         if record["event"] == "step":

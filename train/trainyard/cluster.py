@@ -138,7 +138,7 @@ def told(failures: Mapping[int, Exception]) -> str:
     rank, error = first(failures)
     text = _line(error)
     others = sum(1 for other in failures.values() if _line(other) != text)
-    more = f" (and {others} more ranks, which lost their peers)" if others else ""
+    more = f" (and {others} more, which lost their peers)" if others else ""
     # What is wrong with the settings is so for every rank; any may be the first to say it.
     return f"{text}{more}" if isinstance(error, ConfigError) else f"rank {rank}: {text}{more}"
 

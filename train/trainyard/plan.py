@@ -94,7 +94,7 @@ def _candidates(model: ModelSize, machines: Machines) -> list[Plan]:
         return Plan(parallel, shard_ranks, reshard, False, reason, 0, across)
 
     among_ranks, among_nodes = total * (ranks - 1) / ranks, total * (nodes - 1) / nodes
-    ddp = plan("ddp", 1, False, 2 * among_ranks, "a copy of the model fits on every GPU")
+    ddp = plan("ddp", 1, False, 2 * among_ranks, "every rank has room for a copy of the model")
     once = plan("fsdp", ranks, False, 2 * among_ranks, "sharded over all, gathered once a step")
     twice = plan("fsdp", ranks, True, 3 * among_ranks, "sharded over all and gathered twice a step")
     if not machines.even:
