@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import Settings
+from torch import nn
 
 from trainyard import model
 from trainyard.config import ConfigError
@@ -124,3 +125,10 @@ def test_unknown_model(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> N
 def test_folder_without_a_model(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^reading the model in '.*': "):
         model.build(settings("--model", str(tmp_path)), CPU)
+
+
+def test_blocks_are_not_what_is_inside_of_them() -> None:
+    """Experts are more than layers are, and a layer may be used twice."""
+    layers = [nn.ModuleDict({"experts": nn.ModuleList([nn.Linear(2, 2)] * 8)}) for _ in range(3)]
+    net = nn.ModuleDict({"body": nn.ModuleDict({"layers": nn.ModuleList([*layers, layers[0]])})})
+    assert model.LanguageModel(net, "test").layers == layers

@@ -48,21 +48,26 @@ def attention(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
+    dropout: float = 0.0,
     cumulative_lengths: Tensor | None = None,
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Attention of query [batch, heads, seq_len, size] on key and value.
 
+    What else a model may ask for, replaces has made sure that it does not.
+
     key and value may have fewer heads, each for a group of the query's. Returns
     [batch, seq_len, heads, size]. Without boundaries a row is one document.
     """
-    if cumulative_lengths is not None and query.is_cuda and query.dtype.itemsize == 2:
+    # The kernel for documents has no dropout, and one size for keys and values.
+    flash = query.is_cuda and query.dtype.itemsize == 2 and not dropout
+    if cumulative_lengths is not None and flash and value.shape[-1] == query.shape[-1]:
         return _packed(query, key, value, cumulative_lengths, scaling, sliding_window), None
     mask = _mask(query, cumulative_lengths, sliding_window)
     grouped = query.shape[1] != key.shape[1]
     output = functional.scaled_dot_product_attention(
-        query, key, value, mask, scale=scaling, is_causal=mask is None, enable_gqa=grouped
+        query, key, value, mask, dropout, mask is None, scale=scaling, enable_gqa=grouped
     )
     return output.transpose(1, 2), None
 
@@ -114,6 +119,41 @@ def _packed(
     )
     assert isinstance(output, Tensor)
     return output.view(batch, seq_len, heads, size)
+
+
+def replaces(net: Any) -> bool:
+    """Whether a causal language model that was built with NAME gets the right attention.
+
+    It must call this module's for every layer, hand on the boundaries, and ask
+    for nothing that is not done here. net, on the meta device, runs up to its
+    first attention.
+    """
+    kinds = set(getattr(net.config.get_text_config(), "layer_types", None) or ())
+    if net._is_stateful or kinds - {"full_attention", "sliding_attention"}:
+        return False  # some layers carry a state from token to token, or cut rows
+    asked: dict[str, Any] = {}
+
+    def ask(_: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any) -> None:
+        asked.update(more, mask=mask)
+        raise _AskedError
+
+    AttentionInterface.register(NAME, ask)
+    tokens = torch.zeros(1, 2, dtype=torch.long, device=net.device)
+    about = {"position_ids": tokens, "cumulative_lengths": tokens[0]}
+    try:
+        net(input_ids=tokens, use_cache=False, **about)
+    except _AskedError:
+        more = any(asked.get(name) is not None for name in ("mask", "softcap", "s_aux"))
+        return "cumulative_lengths" in asked and not more
+    except Exception:  # what a model raises that knows its own kinds of attention only
+        return False
+    finally:
+        AttentionInterface.register(NAME, attention)
+    return False
+
+
+class _AskedError(Exception):
+    """A model has called its attention."""
 
 
 AttentionInterface.register(NAME, attention)

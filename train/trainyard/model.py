@@ -7,9 +7,12 @@ weights.fill -> each rank makes or reads its own part
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import importlib
 import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,9 +51,13 @@ class LanguageModel(nn.Module):
 
     @property
     def layers(self) -> list[nn.Module]:
-        """The blocks to shard and compile: the longest list of modules that net has."""
-        lists = [module for module in self.net.modules() if isinstance(module, nn.ModuleList)]
-        return list(max(lists, key=len, default=()))
+        """The blocks to shard and compile: the longest list of modules that net has.
+
+        Lists inside of blocks, such as the experts of each, do not count, and of
+        a block that is used several times one.
+        """
+        lists = [list(dict.fromkeys(found)) for found in _outermost_lists(self.net)]
+        return max(lists, key=len, default=[])
 
     def forward(
         self, tokens: Tensor, targets: Tensor, scale: Tensor, packing: Packing = None
@@ -70,10 +77,7 @@ class LanguageModel(nn.Module):
                 f"{self.name} must return logits [batch, seq_len, vocabulary] for token ids "
                 f"[batch, seq_len], but returned {_kind(logits)}"
             )
-        words = logits.flatten(0, 1).float()
-        return scale * functional.cross_entropy(
-            words, targets.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
+        return summed_cross_entropy(logits, targets, scale)
 
     def size(self) -> ModelSize:
         config = getattr(self.net, "config", None)
@@ -88,18 +92,48 @@ class LanguageModel(nn.Module):
         )
 
 
+def summed_cross_entropy(logits: Tensor, targets: Tensor, scale: Tensor) -> Tensor:
+    """scale times the summed cross-entropy of logits [batch, seq_len, vocabulary]."""
+    words = logits.flatten(0, 1).float()
+    return scale * functional.cross_entropy(
+        words, targets.flatten(), ignore_index=IGNORED, reduction="sum"
+    )
+
+
 class HuggingFaceModel(LanguageModel):
-    """A causal language model of transformers, with packed rows and without whole logits."""
+    """A causal language model of transformers, with packed rows and, mostly, without whole logits.
+
+    Where its attention is its own, position_ids are all that tells documents
+    apart; recurrent models do not look at them.
+    """
+
+    def __init__(self, net: nn.Module, name: str) -> None:
+        super().__init__(net, name)
+        ours = cast(Any, net).config._attn_implementation == attention.NAME
+        takes = inspect.signature(net.forward).parameters
+        self._about = [key for key in BOUNDARIES if ours or key in takes]
+        self._head_is_matrix = _head_is_matrix(net)
 
     def forward(
         self, tokens: Tensor, targets: Tensor, scale: Tensor, packing: Packing = None
     ) -> Tensor:
         net = cast(Any, self.net)
-        about = {name: packing[name] for name in BOUNDARIES} if packing else {}
+        about = {name: packing[name] for name in self._about} if packing else {}
+        if not self._head_is_matrix:
+            logits = net(input_ids=tokens, use_cache=False, **about).logits
+            return summed_cross_entropy(logits, targets, scale)
         output = net.base_model(input_ids=tokens, use_cache=False, **about)
         hidden = output.last_hidden_state.flatten(0, 1)
         weight = net.get_output_embeddings().weight
         return linear_cross_entropy(hidden, weight, targets.flatten(), scale)
+
+
+def _outermost_lists(module: nn.Module) -> Iterator[nn.ModuleList]:
+    for child in module.children():
+        if isinstance(child, nn.ModuleList):
+            yield child
+        else:
+            yield from _outermost_lists(child)
 
 
 def packed(documents: Tensor) -> dict[str, Tensor]:
@@ -148,29 +182,44 @@ def qwen2_config(shape: ModelShape, **more: Any) -> Qwen2Config:
 
 
 def _pretrained(name: str) -> LanguageModel:
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig
 
     try:
         config = AutoConfig.from_pretrained(name)
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(_not_found(name, error)) from error
+    with contextlib.suppress(Exception):  # what they raise that know their own attention only
+        net = _from_config(config, attention.NAME)
+        if attention.replaces(net):
+            return HuggingFaceModel(net, name)
+    # transformers' choice, which leaves out what caps the scores.
+    capped = getattr(config.get_text_config(), "attn_logit_softcapping", None) is not None
     try:
-        net = AutoModelForCausalLM.from_config(config, attn_implementation=attention.NAME)
+        return HuggingFaceModel(_from_config(config, "eager" if capped else None), name)
     except (ValueError, ImportError) as error:
         raise ConfigError(f"{name!r} is no causal language model: {_first_line(error)}") from error
-    return HuggingFaceModel(net, name) if _plain_head(net) else LanguageModel(net, name)
 
 
-def _plain_head(net: nn.Module) -> bool:
-    """Whether logits are hidden states times a matrix, and attention can be replaced."""
-    config = cast(Any, net).config
+def _from_config(config: Any, implementation: str | None) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    own = copy.deepcopy(config)
+    return AutoModelForCausalLM.from_config(own, attn_implementation=implementation)
+
+
+# What models multiply their logits by, or bend them with.
+SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
+
+
+def _head_is_matrix(net: nn.Module) -> bool:
+    """Whether logits are nothing but hidden states times a matrix."""
+    config = cast(Any, net).config.get_text_config()
     head = cast(Any, net).get_output_embeddings()
-    scaled = ("final_logit_softcapping", "logit_scale", "logits_scaling")
     return (
         isinstance(head, nn.Linear)
         and head.bias is None
-        and all(getattr(config, name, None) is None for name in scaled)
-        and bool(getattr(net, "_supports_attention_backend", False))
+        and cast(Any, net).base_model is not net
+        and all(getattr(config, name, None) is None for name in SCALED)
     )
 
 
