@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from conftest import RunRanks, Settings
+from torch.distributed.fsdp import fully_shard
 
 from trainyard import model, optimizer, parallel, weights
 from trainyard.config import TrainConfig
@@ -82,3 +83,20 @@ def test_modes(
     config = replace(config, accumulate=accumulate)
     for found in run_ranks(ranks, losses, config, shard_ranks, reshard, recompute):
         assert found == pytest.approx(alone, abs=2e-4)
+
+
+def scaled(config: TrainConfig) -> list[float]:
+    """The summed loss, computed in bf16, as it comes out of several scales."""
+    with distributed() as world:
+        net = model.build(config, world.device)
+        originals = weights.twins(net)
+        fully_shard(net, mp_policy=parallel.mixed_precision())
+        weights.fill(net, originals, config, world)
+        rows = torch.arange(32).reshape(2, 16)
+        with torch.no_grad():
+            return [net(rows, rows, torch.tensor(1 / n)).item() * n for n in (1, 127, 8225)]
+
+
+def test_the_scale_is_not_rounded(settings: Settings, run_ranks: RunRanks) -> None:
+    whole, *others = run_ranks(1, scaled, settings())[0]
+    assert others == pytest.approx([whole] * 2, rel=1e-6)

@@ -19,7 +19,8 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.utils.checkpoint import checkpoint
 
-from trainyard.config import TrainConfig
+from trainyard import unused
+from trainyard.config import TrainConfig, is_hook
 from trainyard.model import LanguageModel, parameter_count
 from trainyard.plan import Machines, Plan
 
@@ -122,10 +123,11 @@ def shard(model: LanguageModel, plan: Plan, config: TrainConfig, world: World) -
     halves what crosses the network. DDP is sharding over groups of one rank.
     """
     mesh = _mesh(plan, world)
-    policy = MixedPrecisionPolicy()
-    if world.device.type == "cuda":
-        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
     on_gpu = world.device.type == "cuda"
+    policy = mixed_precision() if on_gpu else MixedPrecisionPolicy()
+    _broadcast(model)
+    if is_hook(config.model):
+        unused.give_gradients(model, model.layers)
     if config.compile == "on" or (config.compile == "auto" and on_gpu):
         # Compiled layers may compute cheap activations twice: a third of the
         # memory for no time that could be measured.
@@ -139,6 +141,22 @@ def shard(model: LanguageModel, plan: Plan, config: TrainConfig, world: World) -
     for group in _groups(model.layers, world.machines.travel_bytes, plan.reshard):
         fully_shard(group, mesh=mesh, mp_policy=policy, reshard_after_forward=plan.reshard)
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=False)
+
+
+def mixed_precision() -> MixedPrecisionPolicy:
+    """bf16, but for what the whole model is called with: a rounded scale would scale the loss."""
+    half = torch.bfloat16
+    return MixedPrecisionPolicy(param_dtype=half, reduce_dtype=half, cast_forward_inputs=False)
+
+
+@torch.no_grad()
+def _broadcast(model: nn.Module) -> None:
+    """The first rank's weights for all: a user's function may draw other ones on each rank."""
+    for tensor in [*model.parameters(), *model.buffers()]:
+        if not tensor.is_meta:
+            same = tensor.contiguous()
+            dist.broadcast(same, src=0)
+            tensor.copy_(same)
 
 
 def _groups(layers: list[nn.Module], travel_bytes: int, one_by_one: bool) -> list[list[nn.Module]]:
