@@ -141,3 +141,29 @@ def output_of(config: TrainConfig) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as output:
         train.train(config)
     return output.getvalue()
+
+
+DROPOUT = """
+from torch import nn
+
+def build(config):
+    return nn.Sequential(nn.Embedding(256, 256), nn.Dropout({}))
+"""
+
+
+def test_dropout(
+    settings: Settings, run_ranks: RunRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed run drops what an uninterrupted one does, and an evaluation nothing."""
+    (tmp_path / "some.py").write_text(DROPOUT.format(0.5))
+    (tmp_path / "every.py").write_text(DROPOUT.format(1.0))
+    monkeypatch.chdir(tmp_path)
+    straight = settings("--model", "some:build", "--data", "stdlib", "--steps", "4")
+    again = replace(straight, checkpoint_dir=straight.checkpoint_dir + "-2", eval_every=1)
+    every = replace(again, model="every:build", checkpoint_dir=straight.checkpoint_dir + "-3")
+    runs = run_ranks(2, captured, [straight, replace(again, steps=2), again, every])[0]
+    assert losses(runs[1]) + losses(runs[2]) == losses(runs[0])
+
+    assert losses(runs[3]) == pytest.approx([math.log(256)] * 4, abs=1e-5)  # logits are zero
+    evaluations = [record["loss"] for record in runs[3] if record["event"] == "evaluation"]
+    assert evaluations[0] > math.log(256) + 0.1

@@ -8,6 +8,8 @@ if __name__ == "__main__":
 
     raise SystemExit(main())
 
+import zlib
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -60,6 +62,7 @@ def train(config: TrainConfig) -> None:
                 batches = [next(reader) for _ in range(config.accumulate)]
                 metrics.timeline.mark("data")
                 rate = optimizer.learning_rate(config, step)
+                seed_dropout(config, step, world)
                 with metrics.profiled(step):
                     scalars = train_step(
                         net, adamw, batches, rate, config.clip, world, metrics.timeline
@@ -86,6 +89,11 @@ def train(config: TrainConfig) -> None:
 def is_due(step: int, every: int, last: bool) -> bool:
     """Whether something that is done every so many steps, 0 being never, is due."""
     return every > 0 and (last or step % every == 0)
+
+
+def seed_dropout(config: TrainConfig, step: int, world: World) -> None:
+    """Draws of its own for each step and rank, which a resumed run has again."""
+    torch.manual_seed(zlib.crc32(b"%d/%d/%d" % (config.seed, step, world.rank)))
 
 
 def train_step(
@@ -119,6 +127,7 @@ def train_step(
 @torch.no_grad()
 def evaluate(net: LanguageModel, config: TrainConfig, world: World) -> float:
     """The mean loss, in nats, over the first held-back tokens of all ranks."""
+    net.eval()
     with Reader(config, world.rank, world.size, held_back=True) as reader:
         loss = torch.zeros(2, device=world.device)
         one = torch.ones((), device=world.device)
@@ -126,6 +135,7 @@ def evaluate(net: LanguageModel, config: TrainConfig, world: World) -> float:
             tokens, targets, packing = to_device(next(reader), world.device)
             loss[0] += net(tokens, targets, one, packing)
             loss[1] += (targets != IGNORED).sum()
+    net.train()
     dist.all_reduce(loss)
     return float(loss[0] / loss[1])
 
@@ -160,4 +170,4 @@ def predicted(inputs: list[Input], world: World) -> Tensor:
         return torch.full((), float(every), device=world.device)
     count = torch.stack([(targets != IGNORED).sum() for _, targets, _ in inputs]).sum().float()
     dist.all_reduce(count)
-    return count
+    return count.clamp(min=1)
