@@ -286,3 +286,24 @@ def failing_save(config: TrainConfig, environ: dict[str, str]) -> str:
         with pytest.raises(ConfigError) as caught:
             checkpoints.finish()
         return str(caught.value)
+
+
+def never_used(config: TrainConfig) -> tuple[float, list[float]]:
+    """Of a run that went on: the updates of a weight that had no gradient, and the decays."""
+    with run(config) as (checkpoints, net, adamw):
+        rows = torch.randint(0, 256, (2, 17))
+        torch.autograd.backward(net(rows[:, :-1], rows[:, 1:], torch.tensor(1e-3)))
+        net.net.lm_head.weight.grad = None
+        optimizer.step(adamw, optimizer.gradient_norm(net), 1e-3, 1.0)
+        checkpoints.save(1, position(0, 1))
+        checkpoints.finish()
+    with run(replace(config, weight_decay=0.25)) as (checkpoints, net, adamw):
+        assert checkpoints.load()
+        updates = float(adamw.state[net.net.lm_head.weight]["step"])
+        return updates, [group["weight_decay"] for group in adamw.param_groups]
+
+
+def test_weights_without_gradients_and_other_settings(
+    settings: Settings, run_ranks: RunRanks
+) -> None:
+    assert run_ranks(1, never_used, settings()) == [(0.0, [0.25, 0.0])]

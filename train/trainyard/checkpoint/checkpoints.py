@@ -144,10 +144,18 @@ class Checkpoints:
 
     def _restore(self, folder: str) -> None:
         state, paths = flatten_state_dict(self._state())
+        decays = [group["weight_decay"] for group in self._optimizer.param_groups]
         with _explained("loading the checkpoint", folder):
+            reader = shards.Reader(folder)
+            stored = reader.read_metadata().state_dict_metadata
             state_dict_loader.load(
-                state, storage_reader=shards.Reader(folder), process_group=self._group
+                {name: value for name, value in state.items() if name in stored},
+                storage_reader=reader,
+                process_group=self._group,
             )
+        for name, value in state.items():
+            if name not in stored and isinstance(value, torch.Tensor):
+                value.zero_()  # moments of a weight that never had a gradient
         nested = unflatten_state_dict(state, paths)
         set_state_dict(
             self._net,
@@ -155,6 +163,8 @@ class Checkpoints:
             model_state_dict=nested["model"],
             optim_state_dict=nested["optimizer"],
         )
+        for group, decay in zip(self._optimizer.param_groups, decays, strict=True):
+            group["weight_decay"] = decay  # as this run was asked for
 
     def _state(self) -> dict[str, Any]:
         model, optimizer = get_state_dict(self._net, self._optimizer)
