@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
-from conftest import Settings
+from conftest import PROCESSES, Settings, free_port
 from test_storage import denied
 
-from trainyard import launch
+from trainyard import launch, train
 from trainyard.checkpoint.manifest import Manifest
-from trainyard.config import ConfigError
+from trainyard.config import ConfigError, TrainConfig
 from trainyard.data import datainfo
+from trainyard.report.failure import RunError
 
 HEAD = {"memory": 1e9}
 
@@ -116,3 +119,25 @@ def test_a_fault_is_told_before_slow_imports() -> None:
     imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
     assert "trainyard.launch" in imported
     assert not imported & {"ray", "torch", "transformers", "pyarrow"}
+
+
+def lose_a_peer(config: TrainConfig) -> None:
+    """A rank that learns of a lost peer while it saves a checkpoint, which waits for that one."""
+    Thread(target=Event().wait).start()
+    raise RunError("another rank is gone", kind="peer")
+
+
+def as_last_rank(config: TrainConfig, port: int) -> None:
+    os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    train.train = lose_a_peer
+    launch.train_here(config)
+
+
+def test_a_rank_without_peers_ends(settings: Settings) -> None:
+    config = settings("--data", "random", "--eval-every", "0")
+    rank = PROCESSES.Process(target=as_last_rank, args=(config, free_port()))
+    rank.start()
+    rank.join(60)
+    rank.kill()
+    assert rank.exitcode == launch.FAILED

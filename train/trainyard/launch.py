@@ -59,7 +59,13 @@ def train_here(config: TrainConfig) -> int:
             train(agreed[0])
         except ConfigError:
             raise SystemExit(USAGE) from None
-        except RunError:
+        except RunError as error:
+            if error.kind == "peer":
+                # Python would first wait for the checkpoint under way, and with it for
+                # ranks that may be waiting for this one to be gone.
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(FAILED)
             raise SystemExit(FAILED) from None
     return 0
 
@@ -88,7 +94,7 @@ def drive(config: TrainConfig) -> int:
 
 def check(config: TrainConfig) -> None:
     """Raises ConfigError, naming all problems, for models, data or places that cannot be used."""
-    from trainyard import hub
+    from trainyard import hook, hub
     from trainyard.data import datainfo
     from trainyard.report import trackers
 
@@ -102,6 +108,8 @@ def check(config: TrainConfig) -> None:
             return False
         return True
 
+    if configuration.is_hook(config.model):
+        noted(lambda: hook.find(config.model))
     data: list[str] = []
     if noted(lambda: hub.check(config)):
         noted(lambda: data.append(datainfo.describe(config).fingerprint))
