@@ -253,7 +253,7 @@ var settings = []setting{
 		rule:  atLeast(1),
 	},
 	{
-		key: "train.resume", flag: "resume", arg: "PATH", doc: "checkpoint, or folder of them, to go on from; empty: start anew",
+		key: "train.resume", flag: "resume", arg: "PATH", doc: "run, checkpoint or folder of them to go on from; empty: start anew",
 		field: func(c *Config) any { return &c.Train.Resume },
 		rule:  text(),
 	},

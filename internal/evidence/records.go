@@ -31,6 +31,9 @@ type Record struct {
 	Parameters int64  `json:"parameters"`
 	Data       string `json:"data"`
 	DataBytes  int64  `json:"data_bytes"`
+	BatchSize  int    `json:"batch_size"` // sequences a worker and forward pass
+	Accumulate int    `json:"accumulate"` // forward passes a step
+	SeqLen     int    `json:"seq_len"`    // tokens
 	FirstStep  int    `json:"first_step"`
 	Parallel   string `json:"parallel"` // ddp, fsdp or hsdp
 	Reason     string `json:"reason"`

@@ -32,7 +32,7 @@ func command(cfg *config.Config, checkpoints string) ([]string, error) {
 		if value.Key == "train.model" {
 			continue
 		}
-		text, err := argument(value)
+		text, err := argument(value, filepath.Dir(filepath.Dir(checkpoints)))
 		problems = append(problems, err)
 		args = append(args, optionOf(value.Key), text)
 	}
@@ -40,11 +40,13 @@ func command(cfg *config.Config, checkpoints string) ([]string, error) {
 }
 
 // argument is a setting as the training takes it, which runs in another
-// folder.
-func argument(value config.Value) (string, error) {
+// folder; runs is the folder of all runs.
+func argument(value config.Value, runs string) (string, error) {
 	switch value.Key {
-	case "train.data", "train.evalData", "train.resume":
+	case "train.data", "train.evalData":
 		return existing(value.Text)
+	case "train.resume":
+		return resumed(value.Text, runs)
 	case "train.tokenizer":
 		return modelName(value.Text)
 	case "train.checkpointDir", "train.export":
@@ -52,6 +54,17 @@ func argument(value config.Value) (string, error) {
 	default:
 		return value.Text, nil
 	}
+}
+
+// resumed is where the checkpoints are that a run is to go on from: a path, a
+// run's folder, or the name of a run.
+func resumed(name, runs string) (string, error) {
+	for _, dir := range []string{name, filepath.Join(runs, name)} {
+		if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+			return absolute(filepath.Join(dir, "checkpoints"))
+		}
+	}
+	return existing(name)
 }
 
 // optionOf is the training's own flag of a setting: --seq-len of train.seqLen.

@@ -89,6 +89,26 @@ func TestCommandOfBuiltInTraining(t *testing.T) {
 	}
 }
 
+func TestResume(t *testing.T) {
+	here := t.TempDir()
+	t.Chdir(here)
+	for _, dir := range []string{"runs/20261130-aaaa", "plain"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("runs/20261130-aaaa/run.json", []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := here + "/runs/20261130-aaaa/checkpoints"
+	for name, want := range map[string]string{"20261130-aaaa": want, "runs/20261130-aaaa": want, "plain": here + "/plain"} {
+		got, err := command(settings(t, "resume: "+name), here+"/runs/new/checkpoints")
+		if err != nil || got[len(got)-1] != want {
+			t.Errorf("--resume %s: %q, %v; want %s", name, got, err, want)
+		}
+	}
+}
+
 func TestCommandNamesAllThatIsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := command(settings(t, "model: ./mine", "data: book.txt", "resume: nowhere"), "")

@@ -117,6 +117,13 @@ func (l *lines) started(r evidence.Record) {
 		l.story.Warn(text)
 	}
 	said.first = max(r.FirstStep, 1)
+	if r.SeqLen > 0 {
+		data := r.Data
+		if data == "random" {
+			data = "random tokens, from which nothing is learned"
+		}
+		l.story.Note(fmt.Sprintf("%d x %d tokens a worker and step, of %s", r.BatchSize*max(r.Accumulate, 1), r.SeqLen, data))
+	}
 	if r.Parallel == "" {
 		return
 	}

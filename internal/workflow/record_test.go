@@ -87,13 +87,16 @@ func TestARestartOfTheBuiltInTraining(t *testing.T) {
 		}
 	}
 	const plan = "note fsdp: sharded over all, gathered once a step; each node sends 8.0 MB a step"
+	const data = "note 8 x 64 tokens a worker and step, of stdlib"
 	want := []string{
+		data,
 		plan,
 		"warning at step 3 the loss is nan (the last good loss was 5.0000 at step 2): the update is skipped",
 		"note checkpoint of step 3, in 0.2s",
 		"warning the workers were started again: rank 1 on node worker-1 failed: out of memory; --batch-size is 8 and --seq-len 64:" +
 			" try --batch-size 4 --accumulate 2 (as large a batch, in smaller parts), then --activation-checkpointing on," +
 			" then --parallel fsdp, then --seq-len 32, or more GPUs",
+		data,
 		plan,
 		"note going on from step 3",
 		"note evaluation at step 6: loss 3.500, perplexity 33.12",

@@ -17,12 +17,22 @@ def test_defaults() -> None:
     assert Path(config.checkpoint_dir).parent == Path("checkpoints").absolute()
 
 
-@pytest.mark.parametrize("model", ["qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B", "mine:build"])
+@pytest.mark.parametrize("model", ["qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B"])
 def test_other_models_default_to_the_reference_job(model: str) -> None:
     config = configuration.parse(["--model", model], {})
     assert (config.data, config.steps) == ("random", 5)
     assert (config.seq_len, config.batch_size, config.learning_rate) == (128, 1, 2e-5)
     assert configuration.parse(["--model", model, "--steps", "7"], {}).steps == 7
+
+
+@pytest.mark.parametrize(
+    "flags", [["--model", "mine:build"], ["--model", "qwen2.5-1.5b", "--data", "corpus.jsonl"]]
+)
+def test_there_is_something_to_learn(flags: list[str]) -> None:
+    config = configuration.parse(flags, {})
+    assert config.data in ("stdlib", os.path.abspath("corpus.jsonl"))
+    assert (config.steps, config.seq_len, config.batch_size) == (200, 512, 4)
+    assert (config.learning_rate, config.eval_every) == (3e-4, 100)
 
 
 def test_metrics_variable() -> None:

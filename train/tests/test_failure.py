@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import pickle
+import re
 from collections.abc import Callable
 
 import pytest
@@ -161,3 +162,13 @@ def only_first() -> bool:
 
 def test_one_rank_shows_its_traceback(run_ranks: RunRanks) -> None:
     assert sorted(run_ranks(2, only_first)) == [False, True]
+
+
+def test_where_a_bug_is(settings: Settings) -> None:
+    """The file and line that an error came from, not those of PyTorch that it went through."""
+    try:
+        torch.nn.Linear(2, 2)(torch.zeros(3))
+    except RuntimeError as error:
+        kind, message = failure.explain(error, settings())
+    assert kind == "bug"
+    assert re.search(r" \(test_failure.py:\d+ in test_where_a_bug_is\)$", message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from conftest import RunRanks, Settings
@@ -11,8 +12,11 @@ from torch.distributed.fsdp import fully_shard
 
 from trainyard import model, optimizer, parallel, weights
 from trainyard.config import TrainConfig
+from trainyard.data.reader import Batch
 from trainyard.parallel import distributed
 from trainyard.plan import Plan
+from trainyard.report.timeline import Timeline
+from trainyard.train import train_step
 
 STEPS = 5
 ROWS = 8
@@ -100,3 +104,37 @@ def scaled(config: TrainConfig) -> list[float]:
 def test_the_scale_is_not_rounded(settings: Settings, run_ranks: RunRanks) -> None:
     whole, *others = run_ranks(1, scaled, settings())[0]
     assert others == pytest.approx([whole] * 2, rel=1e-6)
+
+
+def unequal(config: TrainConfig, shard_ranks: int) -> list[tuple[float, float]]:
+    """Loss and norm of a few steps of train_step, each row with documents of its own."""
+    with distributed() as world:
+        net = model.build(config, world.device)
+        originals = weights.twins(net)
+        parallel.shard(net, Plan("test", shard_ranks, False, False, "", 0, 0), config, world)
+        weights.fill(net, originals, config, world)
+        adamw = optimizer.build_optimizer(net, config)
+        random = np.random.default_rng(0)
+        found = []
+        for _ in range(3):
+            rows = random.integers(256, size=(ROWS, SEQ_LEN + 1))
+            # From one document to nearly one a token.
+            often = np.linspace(0, 0.9, ROWS)[:, None]
+            owners = (random.random(rows.shape) < often).cumsum(1).astype(np.int32)
+            mine = np.split(np.arange(ROWS), world.size)[world.rank]
+            batches = [
+                Batch(rows[part], owners[part], {}) for part in np.split(mine, config.accumulate)
+            ]
+            timeline = Timeline(world.device)
+            scalars = train_step(net, adamw, batches, 1e-2, config.clip, world, timeline)
+            found.append((scalars[0].read(), scalars[1].read()))
+        return found
+
+
+def test_tokens_count_alike_wherever_they_are(settings: Settings, run_ranks: RunRanks) -> None:
+    config = settings("--clip", "0.1")
+    alone = run_ranks(1, unequal, config, 1)[0]
+    for ranks, shard_ranks in ((2, 1), (2, 2), (4, 2)):
+        parts = replace(config, accumulate=2)
+        for found in run_ranks(ranks, unequal, parts, shard_ranks):
+            assert np.array(found) == pytest.approx(np.array(alone), rel=1e-4)

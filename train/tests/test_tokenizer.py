@@ -118,7 +118,7 @@ def test_what_cannot_be_used(
     folder: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect(
-        f"tokenizer {folder!r} has 400 ids, and model 'tiny' a vocabulary of 256: ",
+        f"tokenizer {folder!r} has 400 ids with its special tokens, and model 'tiny' a vocabulary of 256: ",
         settings,
         "--tokenizer",
         folder,
@@ -136,3 +136,12 @@ def test_what_cannot_be_used(
     expect("loading the tokenizer of 'some/model': not found", settings, *big, "some/model")
     expect("loading the configuration of 'some/model': not found", settings,
            "--model", "some/model", "--tokenizer", folder)  # fmt: skip
+
+
+def test_a_folder_without_the_files_of_its_tokenizer(tmp_path: Path, settings: Settings) -> None:
+    """Transformers makes an empty tokenizer of the model's kind, and says nothing."""
+    from transformers import Qwen2Config
+
+    Qwen2Config(vocab_size=300).save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match=r"makes nothing of a text: its files .* are missing"):
+        tokenizer.load(settings("--model", str(tmp_path)))

@@ -87,7 +87,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Train
     Raises ConfigError, naming all problems, before anything is started.
     """
     flags = vars(_parser().parse_args(argv))
-    for name, value in dataclasses.asdict(defaults(flags["model"])).items():
+    own_data = flags["data"] not in (None, RANDOM) or is_hook(flags["model"])
+    for name, value in dataclasses.asdict(defaults(flags["model"], own_data)).items():
         if flags[name] is None:
             flags[name] = value
     flags["checkpoint_dir"] = flags["checkpoint_dir"] or _new_checkpoint_dir()
@@ -164,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("what is kept").add_argument
     add("--checkpoint-dir", help="shared by all nodes, or s3:// (default: a new ./checkpoints/...)")
     add("--checkpoint-every", type=int, help="steps; 0: at the end only")
-    add("--keep", type=int, default=2, help="checkpoints to keep (default: 2)")
+    add("--keep", "--keep-checkpoints", type=int, default=2, help="checkpoints (default: 2)")
     add("--resume", metavar="PATH", help="a checkpoint, or a folder to take the newest of")
     add("--export", metavar="PATH", help="save a Hugging Face model here at the end")
     return parser

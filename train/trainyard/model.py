@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import importlib
 import inspect
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +23,7 @@ from torch.nn import functional
 from transformers.models.qwen2.configuration_qwen2 import Qwen2Config
 from transformers.models.qwen2.modeling_qwen2 import Qwen2ForCausalLM
 
-from trainyard import attention
+from trainyard import attention, hook
 from trainyard.config import ConfigError, TrainConfig, is_hook
 from trainyard.loss import IGNORED, linear_cross_entropy
 from trainyard.plan import ModelSize
@@ -235,19 +233,7 @@ def _not_found(name: str, error: Exception) -> str:
 
 def _call_hook(config: TrainConfig) -> nn.Module:
     """The module that the user's function makes, given the configuration."""
-    module_name, _, name = config.model.partition(":")
-    module_name = module_name.removesuffix(".py").replace("/", ".")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"--model {config.model}: {error}") from error
-    finally:
-        sys.path.remove(here)
-    if not callable(function := getattr(module, name, None)):
-        raise ConfigError(f"--model {config.model}: {module_name} has no function {name!r}")
-    net = function(config)
+    net = hook.find(config.model)(config)
     if not isinstance(net, nn.Module):
         raise ConfigError(f"--model {config.model} must return an nn.Module, not {_kind(net)}")
     return net

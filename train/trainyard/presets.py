@@ -73,5 +73,22 @@ REFERENCE = Defaults(
 )
 
 
-def defaults(model: str) -> Defaults:
-    return TINY if model == "tiny" else REFERENCE
+# Real data, to learn from. Weights that were trained before want a lower rate
+# than random ones: give --learning-rate 2e-5.
+LEARNING = Defaults(
+    data="stdlib",
+    steps=200,
+    seq_len=512,
+    batch_size=4,
+    learning_rate=3e-4,
+    warmup_steps=20,
+    eval_every=100,
+    checkpoint_every=100,
+)
+
+
+def defaults(model: str, learning: bool) -> Defaults:
+    """What a model takes by default; learning: there is something to learn from."""
+    if model == "tiny":
+        return TINY
+    return LEARNING if learning else REFERENCE

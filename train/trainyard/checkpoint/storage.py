@@ -202,8 +202,8 @@ def problem(doing: str, uri: str, error: Exception) -> ConfigError:
 _LOCAL = {
     errno.ENOENT: "not found",
     errno.ENOTDIR: "not found: a part of the path is a file",
-    errno.ENOSPC: "no space left: make room, lower --keep, or name another place",
-    errno.EDQUOT: "over the disk quota: make room, lower --keep, or name another place",
+    errno.ENOSPC: "no space left: make room, lower --keep-checkpoints, or name another place",
+    errno.EDQUOT: "over the disk quota: make room, lower --keep-checkpoints, or name another place",
     errno.EFBIG: "file too large for the limits here: raise `ulimit -f`, or name another place",
     errno.EROFS: "read-only file system: name another place",
     errno.EACCES: "access denied: change its permissions, or name another place",

@@ -33,16 +33,14 @@ def describe(config: TrainConfig) -> DataInfo:
     one step of config.num_workers.
     """
     evaluation = config.eval_data or ("" if config.data == RANDOM else config.data)
-    if evaluation and config.eval_every:
-        probe(
-            corpus.held_back(config), "; it is for evaluation: give --eval-data, or --eval-every 0"
-        )
     if config.data == RANDOM:
+        _probe_evaluation(config, evaluation)
         vocabulary = random_vocabulary(config)
         return DataInfo(RANDOM, RANDOM, 0, None, "", evaluation, _hash(RANDOM, vocabulary))
     texts = corpus.training(config)
     check_length(config, texts, max(1, config.num_workers))
     probe(texts)
+    _probe_evaluation(config, evaluation)
     words = tokenizer.load(config)
     source = texts.source
     # Without data of its own for evaluation, a part of the splits is left out.
@@ -56,6 +54,12 @@ def describe(config: TrainConfig) -> DataInfo:
         held_back=evaluation,
         fingerprint=_hash(source.fingerprint, words.fingerprint, everything),
     )
+
+
+def _probe_evaluation(config: TrainConfig, source: str) -> None:
+    if source and config.eval_every:
+        hint = "; it is for evaluation: give --eval-data, or --eval-every 0"
+        probe(corpus.held_back(config), hint)
 
 
 def _hash(*parts: object) -> str:

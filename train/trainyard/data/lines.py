@@ -120,7 +120,9 @@ def _parse(line: Document) -> Document:
     except UnicodeEncodeError:
         return Document(place, b"", f"{FIELD!r} has half a surrogate pair")
     except json.JSONDecodeError as error:
-        return Document(place, b"", f"not JSON: {error.msg} at character {error.pos + 1}")
+        return Document(
+            place, b"", f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}"
+        )
     except RecursionError:
         return Document(place, b"", "not JSON: nested too deeply")
     except ValueError as error:

@@ -114,8 +114,8 @@ def load(config: TrainConfig) -> Tokenizer:
     vocabulary = vocabulary_size(config)
     if vocabulary is not None and tokenizer.size > vocabulary:
         raise ConfigError(
-            f"tokenizer {chosen!r} has {tokenizer.size} ids, and model {config.model!r} a "
-            f"vocabulary of {vocabulary}: give the model's own tokenizer"
+            f"tokenizer {chosen!r} has {tokenizer.size} ids with its special tokens, and model "
+            f"{config.model!r} a vocabulary of {vocabulary}: give the model's own tokenizer"
         )
     return tokenizer
 
@@ -137,6 +137,11 @@ def pretrained(source: str) -> FastTokenizer:
         raise ConfigError(
             f"tokenizer {source!r} has no end-of-text token: name one as eos_token in its "
             "tokenizer_config.json"
+        )
+    if not found("trainyard", add_special_tokens=False)["input_ids"]:
+        raise ConfigError(
+            f"tokenizer {source!r} makes nothing of a text: its files (tokenizer.json) are "
+            "missing; give another one with --tokenizer"
         )
     backend = found.backend_tokenizer
     backend.no_padding()

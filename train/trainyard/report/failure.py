@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from trainyard.config import ConfigError, TrainConfig
@@ -85,7 +86,7 @@ def explain(error: Exception, config: TrainConfig) -> tuple[str, str]:
         return "storage", full
     if is_consequence(error):
         return "peer", f"another rank is gone ({_first_line(error)})"
-    return "bug", f"{type(error).__name__}: {_first_line(error)}"
+    return "bug", f"{type(error).__name__}: {_first_line(error)}{_place(error)}"
 
 
 def advice(config: TrainConfig) -> str:
@@ -168,6 +169,13 @@ def _disk_full(error: BaseException) -> str | None:
 
 # A record is one line, and of a longer one trainyard takes only the head.
 _TRACE_CHARACTERS = 20_000
+
+
+def _place(error: BaseException) -> str:
+    """The last line of the user's or our own code that an error went through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno} in {own[-1].name})" if own else ""
 
 
 def _trace(error: BaseException) -> str:

@@ -179,7 +179,8 @@ class Metrics:
         """After each step: tells of lines of the data that were skipped, whenever they doubled."""
         if reader.broken >= self._next_broken:
             self._next_broken = 2 * reader.broken
-            message = f"{reader.broken} lines of the data could not be read, and were skipped: "
+            count = f"{reader.broken} line{'s' if reader.broken > 1 else ''}"
+            message = f"{count} of the data could not be read, and were skipped: "
             self._emit(
                 "warning",
                 every_rank=True,
