@@ -118,7 +118,8 @@ def test_what_cannot_be_used(
     folder: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect(
-        f"tokenizer {folder!r} has 400 ids with its special tokens, and model 'tiny' a vocabulary of 256: ",
+        f"tokenizer {folder!r} has 400 ids with its special tokens, and model 'tiny' a "
+        "vocabulary of 256: ",
         settings,
         "--tokenizer",
         folder,
