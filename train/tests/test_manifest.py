@@ -67,6 +67,13 @@ def test_damaged(tmp_path: Path, text: str) -> None:
         manifest.read(str(tmp_path))
 
 
+def test_a_changed_position_is_damage(tmp_path: Path) -> None:
+    file = Path(write(tmp_path / "step-000010", 10), manifest.FILE)
+    file.write_text(file.read_text().replace('"rows": 8', '"rows": 9'))
+    with pytest.raises(manifest.DamagedError, match=r"its checksum is [0-9a-f]{8} instead of"):
+        manifest.read(str(file.parent))
+
+
 def test_check(settings: Settings, tmp_path: Path) -> None:
     config = settings("--steps", "20")
     saved = manifest.read(write(tmp_path / "step-000010", 10, config.to_dict()))

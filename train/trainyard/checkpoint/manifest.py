@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +39,14 @@ class Manifest:
     files: dict[str, tuple[int, str]]  # name: bytes, CRC-32
 
     def write(self, folder: str) -> None:
-        text = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        fields = dataclasses.asdict(self)
+        text = json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n"
         storage.write_bytes(storage.join(folder, FILE), text.encode())
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    """CRC-32 of what a manifest says: a wrong position would mean other documents."""
+    return f"{zlib.crc32(json.dumps(fields, sort_keys=True).encode()):08x}"
 
 
 def folder_name(step: int) -> str:
@@ -92,6 +99,8 @@ def read(folder: str) -> Manifest:
         text = storage.read_bytes(place)
     try:
         fields = json.loads(text)
+        if (found := fields.pop("checksum")) != (now := _checksum(fields)):
+            raise ValueError(f"its checksum is {now} instead of {found}")
         fields["files"] = {name: (size, sum_) for name, (size, sum_) in fields["files"].items()}
         return Manifest(**fields)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
