@@ -125,7 +125,7 @@ def shard(model: LanguageModel, plan: Plan, config: TrainConfig, world: World) -
     mesh = _mesh(plan, world)
     on_gpu = world.device.type == "cuda"
     policy = mixed_precision() if on_gpu else MixedPrecisionPolicy()
-    _broadcast(model)
+    _broadcast(model, world.device)
     if is_hook(config.model):
         unused.give_gradients(model, model.layers)
     if config.compile == "on" or (config.compile == "auto" and on_gpu):
@@ -150,11 +150,11 @@ def mixed_precision() -> MixedPrecisionPolicy:
 
 
 @torch.no_grad()
-def _broadcast(model: nn.Module) -> None:
+def _broadcast(model: nn.Module, device: torch.device) -> None:
     """The first rank's weights for all: a user's function may draw other ones on each rank."""
     for tensor in [*model.parameters(), *model.buffers()]:
         if not tensor.is_meta:
-            same = tensor.contiguous()
+            same = tensor.to(device).contiguous()  # such a function may make it elsewhere
             dist.broadcast(same, src=0)
             tensor.copy_(same)
 
