@@ -109,3 +109,13 @@ def failure(config: TrainConfig) -> str:
     with pytest.raises(ConfigError) as caught:
         whole(config, 1)
     return str(caught.value)
+
+
+def test_read_files_of_the_body_alone(tmp_path: Path) -> None:
+    """As GPT-2's are, whose names do not begin with `transformer.`."""
+    saved = save(tmp_path / "whole", Qwen2Config(**SMALL, tie_word_embeddings=True))
+    saved.base_model.save_pretrained(tmp_path / "body")  # type: ignore[operator, union-attr]
+    found = AutoModelForCausalLM.from_config(saved.config, dtype=torch.float32)
+    weights.read(found, tmp_path / "body", "test")
+    for name, value in found.state_dict().items():
+        assert torch.equal(value, saved.state_dict()[name]), name

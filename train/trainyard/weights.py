@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -86,7 +87,7 @@ def read(net: nn.Module, folder: Path, name: str) -> None:
     """
     reader = HuggingFaceStorageReader(str(folder))
     stored = reader.read_metadata().state_dict_metadata
-    state = _state_to_read(net)
+    state = {_name(key, net, stored): value for key, value in _state_to_read(net).items()}
     problems = [_mismatch(key, value, stored.get(key)) for key, value in state.items()]
     if problems := [problem for problem in problems if problem]:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
@@ -101,6 +102,12 @@ def _state_to_read(net: nn.Module) -> dict[str, Any]:
     tied = getattr(net, "_tied_weights_keys", None) or {}
     ties = getattr(cast(Any, net).config, "tie_word_embeddings", False)
     return {key: value for key, value in net.state_dict().items() if not (ties and key in tied)}
+
+
+def _name(key: str, net: nn.Module, stored: Mapping[str, object]) -> str:
+    """A tensor's name in the files, which lacks the body's where the body alone was saved."""
+    short = key.removeprefix(f"{getattr(net, 'base_model_prefix', '')}.")
+    return short if short in stored else key
 
 
 def _mismatch(key: str, wanted: Tensor, stored: object) -> str:
