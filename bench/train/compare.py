@@ -104,7 +104,8 @@ def main() -> None:
                 "gpus": world.size,
                 "transport": "TCP" if options.as_hosts else "as NCCL chooses",
                 "torch": torch.__version__,
-                "command": "bench/train/compare.py " + " ".join(sys.argv[1:]),
+                "shapes": options.shapes,
+                "best_of": options.best,
             }
             options.output.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
 
