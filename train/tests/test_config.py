@@ -59,6 +59,7 @@ def test_hooks(tmp_path: Path) -> None:
     assert configuration.is_hook("module:function")
     assert configuration.is_hook("mine.py:build")
     assert not configuration.is_hook("Qwen/Qwen2.5-1.5B")
+    assert not configuration.is_hook("s3://bucket/model")
     (odd := tmp_path / "a:b").mkdir()
     assert not configuration.is_hook(str(odd))
 

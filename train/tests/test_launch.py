@@ -15,7 +15,7 @@ from test_storage import denied
 
 from trainyard import launch, train
 from trainyard.checkpoint.manifest import Manifest
-from trainyard.config import ConfigError, TrainConfig
+from trainyard.config import FAILED, ConfigError, TrainConfig
 from trainyard.data import datainfo
 from trainyard.report.failure import RunError
 
@@ -140,4 +140,4 @@ def test_a_rank_without_peers_ends(settings: Settings) -> None:
     rank.start()
     rank.join(60)
     rank.kill()
-    assert rank.exitcode == launch.FAILED
+    assert rank.exitcode == FAILED

@@ -20,11 +20,8 @@ from ray.train import (
 from ray.train.torch import TorchTrainer
 
 from trainyard.checkpoint.storage import UnreachableError
-from trainyard.config import ConfigError, TrainConfig
+from trainyard.config import FAILED, USAGE, ConfigError, TrainConfig
 from trainyard.report.failure import RunError, is_consequence
-
-FAILED = 1
-USAGE = 2
 
 
 def fit(config: TrainConfig, resource: str, elastic: bool) -> int:

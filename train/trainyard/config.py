@@ -21,6 +21,11 @@ RANDOM = "random"
 METRICS_VARIABLE = "TRAINYARD_METRICS"
 
 
+# Exit codes of a run: it failed, or it was asked for something that cannot be.
+FAILED = 1
+USAGE = 2
+
+
 class ConfigError(ValueError):
     """Something the user can put right. The message is one line, lower case."""
 
@@ -115,7 +120,7 @@ def absolute(source: str) -> str:
 
 def is_hook(model: str) -> bool:
     """Whether a --model names a function of the user's own, "module:function"."""
-    return ":" in model and not Path(model).exists()
+    return ":" in model and "://" not in model and not Path(model).exists()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,10 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainyard import config as configuration
-from trainyard.config import ConfigError, TrainConfig
-
-FAILED = 1
-USAGE = 2
+from trainyard.config import FAILED, USAGE, ConfigError, TrainConfig
 
 
 def main(argv: Sequence[str] | None = None) -> int:
