@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
-from trainyard import model, parallel, weights
+from trainyard import model, parallel, pretrained, weights
 from trainyard.config import ConfigError, TrainConfig
 from trainyard.parallel import distributed
 from trainyard.plan import Plan
@@ -116,6 +116,6 @@ def test_read_files_of_the_body_alone(tmp_path: Path) -> None:
     saved = save(tmp_path / "whole", Qwen2Config(**SMALL, tie_word_embeddings=True))
     saved.base_model.save_pretrained(tmp_path / "body")  # type: ignore[operator, union-attr]
     found = AutoModelForCausalLM.from_config(saved.config, dtype=torch.float32)
-    weights.read(found, tmp_path / "body", "test")
+    pretrained.read(found, tmp_path / "body", "test")
     for name, value in found.state_dict().items():
         assert torch.equal(value, saved.state_dict()[name]), name

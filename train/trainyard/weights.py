@@ -1,25 +1,23 @@
 """Filling a sharded model: random weights, or those of a Hugging Face model.
 
 No rank ever holds the whole model: each makes one tensor at a time and keeps
-its part, or reads its part from the safetensors files.
+its part, or reads its part from the safetensors files (pretrained.py).
 """
 
 from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.checkpoint import state_dict_loader
-from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from trainyard import pretrained
 from trainyard.config import ConfigError, TrainConfig, is_hook
 from trainyard.model import LanguageModel
 from trainyard.parallel import World
@@ -33,8 +31,14 @@ def twins(model: LanguageModel) -> Twins:
     return {
         name: copy.deepcopy(module)
         for name, module in model.net.named_modules()
-        if not list(module.children()) and [*module.parameters(), *module.buffers()]
+        if any(True for _ in _own(module))
     }
+
+
+def _own(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Tensors that are a module's, and not of one inside of it."""
+    yield from module.named_parameters(recurse=False)
+    yield from module.named_buffers(recurse=False)
 
 
 def fill(model: LanguageModel, originals: Twins, config: TrainConfig, world: World) -> None:
@@ -48,7 +52,7 @@ def fill(model: LanguageModel, originals: Twins, config: TrainConfig, world: Wor
     cast(Any, model.net).tie_weights()
     fill_random(model, originals, config.seed, world.device)
     if config.model not in PRESETS:
-        read(model.net, _files(config.model, world), config.model)
+        pretrained.read(model.net, _files(config.model, world), config.model)
 
 
 def fill_random(model: LanguageModel, originals: Twins, seed: int, device: torch.device) -> None:
@@ -59,15 +63,24 @@ def fill_random(model: LanguageModel, originals: Twins, seed: int, device: torch
     filled: set[int] = set()
     for name, original in originals.items():
         module = model.net.get_submodule(name)
-        whole = original.to_empty(device=device)
+        whole = original.to_empty(device=device, recurse=False)
         torch.manual_seed(seed + zlib.crc32(name.encode()))
-        cast(Any, model.net)._init_weights(whole)
-        for key, value in [*whole.named_parameters(), *whole.named_buffers()]:
+        _part_of(model.net, name)._init_weights(whole)
+        for key, value in _own(whole):
             own = cast(Tensor, getattr(module, key))
             if id(own) not in filled:  # a tied tensor is filled once, as its first owner wants
                 _copy(value.detach(), own)
                 filled.add(id(own))
         original.to("meta")
+
+
+def _part_of(net: nn.Module, name: str) -> Any:
+    """The innermost model of transformers around a module: each initializes what is in it."""
+    found, module = net, net
+    for key in name.split(".") if name else ():
+        module = module.get_submodule(key)
+        found = module if hasattr(module, "_init_weights") else found
+    return found
 
 
 @torch.no_grad()
@@ -78,44 +91,6 @@ def _copy(whole: Tensor, own: Tensor) -> None:
         own.to_local().copy_(part.to_local())
     else:
         own.copy_(whole)
-
-
-def read(net: nn.Module, folder: Path, name: str) -> None:
-    """Fill net from the safetensors files in a folder, each rank its own part.
-
-    Raises ConfigError naming tensors that are missing or have another shape.
-    """
-    reader = HuggingFaceStorageReader(str(folder))
-    stored = reader.read_metadata().state_dict_metadata
-    state = {_name(key, net, stored): value for key, value in _state_to_read(net).items()}
-    problems = [_mismatch(key, value, stored.get(key)) for key, value in state.items()]
-    if problems := [problem for problem in problems if problem]:
-        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise ConfigError(
-            f"the weights of {name!r} do not match its config: {', '.join(problems[:3])}{more}"
-        )
-    state_dict_loader.load(state, storage_reader=reader)
-
-
-def _state_to_read(net: nn.Module) -> dict[str, Any]:
-    """Tensors by the names that files use: a tied one has a single name there."""
-    tied = getattr(net, "_tied_weights_keys", None) or {}
-    ties = getattr(cast(Any, net).config, "tie_word_embeddings", False)
-    return {key: value for key, value in net.state_dict().items() if not (ties and key in tied)}
-
-
-def _name(key: str, net: nn.Module, stored: Mapping[str, object]) -> str:
-    """A tensor's name in the files, which lacks the body's where the body alone was saved."""
-    short = key.removeprefix(f"{getattr(net, 'base_model_prefix', '')}.")
-    return short if short in stored else key
-
-
-def _mismatch(key: str, wanted: Tensor, stored: object) -> str:
-    if not isinstance(stored, TensorStorageMetadata):
-        return f"{key} is missing"
-    if stored.size != wanted.shape:
-        return f"{key} is {list(stored.size)} and should be {list(wanted.shape)}"
-    return ""
 
 
 def _files(name: str, world: World) -> Path:
@@ -134,7 +109,11 @@ def _download(name: str, world: World) -> Path:
     for turn in (True, False):  # one rank of each node fetches, then all find it there
         if (world.local_rank == 0) == turn:
             try:
-                path = snapshot_download(name, allow_patterns=["*.safetensors", "*.json"])
+                path = snapshot_download(
+                    name,
+                    allow_patterns=["*.safetensors", "*.json"],
+                    ignore_patterns=["*/*", "consolidated*"],  # the same weights once more
+                )
             except (OSError, HfHubHTTPError) as error:
                 cause = str(error).strip().splitlines()[0]
         dist.barrier(device_ids=[world.device.index] if world.backend == "nccl" else None)
