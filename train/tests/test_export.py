@@ -14,8 +14,11 @@ import torch
 from conftest import RunRanks, Settings
 from safetensors.torch import load_file
 from test_checkpoint import run, take_step
+from test_weights import SMALL
 from torch import nn
+from transformers import AutoModelForCausalLM, MixtralConfig
 
+from trainyard import pretrained
 from trainyard.checkpoint import export, storage
 from trainyard.config import ConfigError, TrainConfig
 
@@ -37,8 +40,6 @@ def trained(config: TrainConfig, file_size: int, environ: dict[str, str]) -> flo
 
 
 def loss(folder: Path) -> float:
-    from transformers import AutoModelForCausalLM
-
     net: Any = AutoModelForCausalLM.from_pretrained(folder)
     with torch.no_grad():
         logits = net(TOKENS[:, :-1]).logits
@@ -56,6 +57,26 @@ def test_export(settings: Settings, run_ranks: RunRanks, tmp_path: Path) -> None
         *("config.json", "generation_config.json", "model-00001-of-00002.safetensors"),
         *("model-00002-of-00002.safetensors", "model.safetensors.index.json", "notes"),
     ]
+
+
+def test_experts(settings: Settings, run_ranks: RunRanks, tmp_path: Path) -> None:
+    """Files have the tensors that save_pretrained writes, and are read by all who read those."""
+    about = MixtralConfig(**SMALL, num_local_experts=3, num_experts_per_tok=2)
+    read, exported = tmp_path / "read", tmp_path / "exported"
+    AutoModelForCausalLM.from_config(about, dtype=torch.float32).save_pretrained(read)
+    config = settings("--model", str(read), "--tokenizer", "bytes", "--export", str(exported))
+    expected, _ = run_ranks(2, trained, config, 30_000, {})
+    assert loss(exported) == pytest.approx(expected, abs=1e-5)
+    files = [load_file(path) for path in exported.glob("*.safetensors")]
+    assert len(files) > 5
+    assert {key: value.shape for file in files for key, value in file.items()} == {
+        key: value.shape for key, value in load_file(read / "model.safetensors").items()
+    }
+    again: Any = AutoModelForCausalLM.from_config(about, dtype=torch.float32)
+    pretrained.read(again, exported, "test")
+    loaded: Any = AutoModelForCausalLM.from_pretrained(exported)
+    for key, value in loaded.state_dict().items():
+        assert torch.equal(again.state_dict()[key], value), key
 
 
 def test_export_to_s3(

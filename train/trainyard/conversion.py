@@ -29,7 +29,7 @@ from transformers.core_model_loading import (
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Conversion:
     """What makes tensors of other ones: by operations of transformers, or by a name alone."""
 
@@ -88,11 +88,10 @@ def loading(
     """What makes the wanted tensors of a module from stored ones, as from_pretrained would."""
     mapping = get_model_conversion_mapping(net)
     renamings, by_pattern = _kinds(mapping)
-    converters = list(dict.fromkeys(by_pattern.values()))
     prefix = cast(Any, net).base_model_prefix
     found: dict[str, Conversion] = {}
     for key in sorted(stored, key=dot_natural_key):
-        name, pattern = rename_source_key(key, renamings, converters, prefix, wanted)
+        name, pattern = rename_source_key(key, renamings, _once(by_pattern), prefix, wanted)
         if name not in wanted and key in wanted:
             name, pattern = key, None  # its name is as it should be before it is changed
         if name in wanted:
@@ -103,37 +102,49 @@ def loading(
     return list(found.values())
 
 
-def saving(net: nn.Module, names: Iterable[str]) -> list[Conversion]:
+def saving(net: nn.Module, tensors: Mapping[str, Tensor]) -> dict[Conversion, dict[str, Shape]]:
     """What makes the tensors of files from a module's, as its save_pretrained would.
 
-    All keep their names if it is no model of transformers, or cannot be converted back.
+    Those of modules that are not transformers' keep their names, as do those that
+    cannot be converted back; from_pretrained takes them so, too.
     """
-    kept = [Conversion(name, {name: [name]}) for name in names]
-    if not hasattr(net, "base_model_prefix"):
-        return kept
-    mapping = [
-        step
-        for step in get_model_conversion_mapping(net, add_legacy=False)
-        if not isinstance(step, PrefixChange)  # of files that have a prefix; others have none
-    ]
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    made: dict[Conversion, dict[str, Shape]] = {}
+    for step in _reverse(net, tensors):
+        try:
+            made[step] = step.shapes(net, shapes)
+        except Exception:  # of any kind: theirs
+            kept = [Conversion(name, {name: [name]}) for name in step.source_names]
+            made |= {same: {same.name: shapes[same.name]} for same in kept}
+    return made
+
+
+def _reverse(net: nn.Module, names: Iterable[str]) -> Iterable[Conversion]:
+    mapping = get_model_conversion_mapping(net, add_legacy=False) if _is_theirs(net) else []
+    # Only what is read from files that have a prefix is to have one again.
+    mapping = [step for step in mapping if not isinstance(step, PrefixChange)]
     try:
         renamings, by_pattern = _kinds([step.reverse_transform() for step in reversed(mapping)])
-    except (NotImplementedError, ValueError):
-        return kept
+    except (NotImplementedError, ValueError):  # some operation goes one way only
+        renamings, by_pattern = [], {}
     found: dict[str, Conversion] = {}
-    for key in sorted((step.name for step in kept), key=dot_natural_key):
-        name, pattern = key, None
-        for converter in dict.fromkeys(by_pattern.values()):
-            name, pattern = converter.rename_source_key(key)
-            if pattern:
-                break
-        made = (
-            Conversion(name, {}, by_pattern[pattern], renamings)
-            if pattern
-            else Conversion(_renamed(key, renamings), {})
-        )
-        found.setdefault(made.name, made).sources.setdefault(pattern or key, []).append(key)
-    return list(found.values())
+    for key in sorted(names, key=dot_natural_key):
+        matches = (converter.rename_source_key(key) for converter in _once(by_pattern))
+        name, pattern = next((match for match in matches if match[1]), (key, None))
+        if pattern:
+            step = Conversion(name, {}, by_pattern[pattern], renamings)
+        else:
+            step = Conversion(_renamed(key, renamings), {})
+        found.setdefault(step.name, step).sources.setdefault(pattern or key, []).append(key)
+    return found.values()
+
+
+def _is_theirs(net: nn.Module) -> bool:
+    return hasattr(net, "base_model_prefix")
+
+
+def _once(by_pattern: Mapping[str, Any]) -> list[Any]:
+    return list(dict.fromkeys(by_pattern.values()))
 
 
 def _kinds(mapping: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -152,15 +152,12 @@ def _lacking(
     """The faults, where files have a part of a tensor by what they lack of it."""
     prefix = f"{cast(Any, net).base_model_prefix}."
     problems = dict(faults)
-    for step in conversion.saving(net, wanted) if faults else ():
-        parts: Iterable[str] = ()
-        with contextlib.suppress(Exception):  # what cannot be converted back
-            parts = step.shapes(net, {key: tuple(wanted[key].shape) for key in step.source_names})
+    for step, parts in (conversion.saving(net, wanted) if faults else {}).items():
         missing = [
             part for part in parts if not {part, part.removeprefix(prefix)} & files.shapes.keys()
         ]
         for key in problems.keys() & step.source_names:
-            if 0 < len(missing) < len([*parts]):
+            if 0 < len(missing) < len(parts):
                 problems[key] = ", ".join(f"{part} is missing" for part in missing)
     return problems
 

@@ -1,8 +1,9 @@
 """A trained model as Hugging Face saves one, for AutoModelForCausalLM.from_pretrained.
 
 Weights are gathered one tensor at a time and written by the first rank, which holds
-one file of them in memory. config.json comes last and goes first: a folder without
-it is no model.
+one file of them in memory. They are named and shaped as save_pretrained would: experts
+that are one tensor in the module are matrices of their own. config.json comes last and
+goes first: a folder without it is no model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import copy
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,8 +24,10 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from trainyard import conversion
 from trainyard.checkpoint import storage
 from trainyard.config import BYTES, ConfigError, TrainConfig, is_hook
+from trainyard.conversion import Conversion, Shape
 from trainyard.model import LanguageModel
 from trainyard.parallel import World
 from trainyard.presets import PRESETS
@@ -44,16 +47,22 @@ def save(model: LanguageModel, config: TrainConfig, world: World) -> str:
     """
     place = cast(str, config.export)
     tensors = _tensors(model.net)
-    files = _files(tensors)
+    steps = conversion.saving(model.net, tensors)
+    files = _files(steps, tensors)
     with _led(world, place) as leads:
         if leads:
             _clear(place)
-    for name, keys in files.filename_to_tensors.items():
-        wholes = {key: _gathered(tensors[key], world) for key in keys}
-        with _led(world, place) as leads:
-            if leads:
-                data = to_bytes(cast("dict[str, Tensor]", wholes), metadata={"format": "pt"})
-                storage.write_bytes(storage.join(place, name), data)
+    waiting = {name: set(keys) for name, keys in files.filename_to_tensors.items()}
+    ready: dict[str, Tensor] = {}  # on the first rank, until they are written
+    for step, made in steps.items():
+        sources = {key: _gathered(tensors[key], world) for key in step.source_names}
+        if world.rank == 0:
+            ready |= step(model.net, cast("dict[str, Tensor]", sources))
+        for name in _completed(waiting, made):
+            with _led(world, place) as leads:
+                if leads:
+                    wholes = {key: ready.pop(key) for key in files.filename_to_tensors[name]}
+                    _write(storage.join(place, name), wholes)
     with _led(world, place) as leads:
         if leads:
             _write_rest(place, model.net, files, config)
@@ -68,13 +77,31 @@ def _tensors(net: nn.Module) -> dict[str, Tensor]:
     return dict(named.values())
 
 
-def _files(tensors: dict[str, Tensor]) -> StateDictSplit:
+def _files(
+    steps: Mapping[Conversion, Mapping[str, Shape]], tensors: Mapping[str, Tensor]
+) -> StateDictSplit:
     """Which tensor goes to which file, by sizes alone."""
     sizes = {
-        name: torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
-        for name, tensor in tensors.items()
+        name: torch.empty(shape, dtype=tensors[step.source_names[0]].dtype, device="meta")
+        for step, made in steps.items()
+        for name, shape in made.items()
     }
     return split_torch_state_dict_into_shards(sizes, max_shard_size=FILE_SIZE)
+
+
+def _completed(waiting: dict[str, set[str]], made: Iterable[str]) -> list[str]:
+    """The files that wait for nothing more, now that these are made; they wait no longer."""
+    for keys in waiting.values():
+        keys.difference_update(made)
+    complete = [name for name, keys in waiting.items() if not keys]
+    for name in complete:
+        del waiting[name]
+    return complete
+
+
+def _write(uri: str, wholes: dict[str, Tensor]) -> None:
+    parts = {key: whole.contiguous() for key, whole in wholes.items()}
+    storage.write_bytes(uri, to_bytes(parts, metadata={"format": "pt"}))
 
 
 def _gathered(tensor: Tensor, world: World) -> Tensor | None:
