@@ -13,6 +13,7 @@ from test_weights import SMALL, whole
 from transformers import (
     AutoModelForCausalLM,
     DeepseekV3Config,
+    FalconH1Config,
     GPTBigCodeConfig,
     GPTNeoXConfig,
     MixtralConfig,
@@ -36,6 +37,9 @@ FAMILIES: dict[str, Any] = {
     "deepseek": DeepseekV3Config(**SMALL, **EXPERTS, **LOW_RANK, n_routed_experts=4),
     "neox": GPTNeoXConfig(**{key: value for key, value in SMALL.items() if "key" not in key}),
     "bigcode": GPTBigCodeConfig(vocab_size=256, n_embd=32, n_layer=2, n_head=4, n_positions=64),
+    "falcon": FalconH1Config(
+        **SMALL, mamba_d_ssm=64, mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8
+    ),
 }
 EXPERT = "model.layers.1.block_sparse_moe.experts.2.w1.weight"
 
@@ -96,14 +100,13 @@ def wholes(configs: list[TrainConfig]) -> list[tuple[dict[str, torch.Tensor], li
     return results
 
 
+@pytest.mark.parametrize("name", ["bigcode", "falcon"])
 def test_buffers_that_no_file_holds(
-    tmp_path: Path, settings: Settings, run_ranks: RunRanks
+    name: str, tmp_path: Path, settings: Settings, run_ranks: RunRanks
 ) -> None:
-    """A mask beside modules, as GPTBigCode has it, is made like those of leaves."""
-    saved = save(tmp_path, "bigcode")
+    """One beside modules, and one that a module above makes, are made like those of leaves."""
+    expected = dict(save(tmp_path, name).named_buffers())
     found = run_ranks(1, buffers, settings("--model", str(tmp_path)))[0]
-    expected = dict(saved.named_buffers())
-    assert expected
     assert found.keys() == expected.keys()
     for key, value in expected.items():
         assert torch.equal(found[key], value), key

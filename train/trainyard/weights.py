@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,22 +22,13 @@ from trainyard.model import LanguageModel
 from trainyard.parallel import World
 from trainyard.presets import PRESETS
 
-Twins = dict[str, nn.Module]
+Twins = nn.Module | None
 
 
 def twins(model: LanguageModel) -> Twins:
-    """Copies, without memory, of all modules that own tensors; taken before sharding."""
-    return {
-        name: copy.deepcopy(module)
-        for name, module in model.net.named_modules()
-        if any(True for _ in _own(module))
-    }
-
-
-def _own(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Tensors that are a module's, and not of one inside of it."""
-    yield from module.named_parameters(recurse=False)
-    yield from module.named_buffers(recurse=False)
+    """A copy of the model, without memory, taken before sharding; None of one that has weights."""
+    is_empty = any(parameter.is_meta for parameter in model.parameters())
+    return copy.deepcopy(model.net) if is_empty else None
 
 
 def fill(model: LanguageModel, originals: Twins, config: TrainConfig, world: World) -> None:
@@ -56,22 +46,23 @@ def fill(model: LanguageModel, originals: Twins, config: TrainConfig, world: Wor
 
 
 def fill_random(model: LanguageModel, originals: Twins, seed: int, device: torch.device) -> None:
-    """Initialize module by module as transformers does, each by a seed of its own.
-
-    Buffers that no file holds, such as rotary frequencies, are made here too.
-    """
+    """Initialize module by module as transformers does, each by a seed of its own."""
+    twin = cast(nn.Module, originals)
     filled: set[int] = set()
-    for name, original in originals.items():
-        module = model.net.get_submodule(name)
-        whole = original.to_empty(device=device, recurse=False)
+    for name, module in model.net.named_modules():
+        parameters = dict(module.named_parameters(recurse=False))
+        if not parameters:
+            continue
+        whole = twin.get_submodule(name).to_empty(device=device, recurse=False)
         torch.manual_seed(seed + zlib.crc32(name.encode()))
         _part_of(model.net, name)._init_weights(whole)
-        for key, value in _own(whole):
-            own = cast(Tensor, getattr(module, key))
+        for key, own in parameters.items():
             if id(own) not in filled:  # a tied tensor is filled once, as its first owner wants
-                _copy(value.detach(), own)
+                _copy(whole.get_parameter(key).detach(), own)
                 filled.add(id(own))
-        original.to("meta")
+        whole.to("meta")
+    torch.manual_seed(seed)
+    _fill_buffers(model.net, twin, device)
 
 
 def _part_of(net: nn.Module, name: str) -> Any:
@@ -81,6 +72,20 @@ def _part_of(net: nn.Module, name: str) -> Any:
         module = module.get_submodule(key)
         found = module if hasattr(module, "_init_weights") else found
     return found
+
+
+def _fill_buffers(net: nn.Module, twin: nn.Module, device: torch.device) -> None:
+    """Make what no file may hold, such as rotary frequencies, all at once: some are
+    made by a module far above. Parameters stay without memory.
+    """
+    for module in twin.modules():
+        module.__dict__.pop("_is_hf_initialized", None)  # as it was, when it had no memory
+        for key, buffer in module.named_buffers(recurse=False):
+            setattr(module, key, torch.empty_like(buffer, device=device))
+    cast(Any, twin).initialize_weights()
+    made = dict(twin.named_buffers())
+    for key, own in net.named_buffers():
+        own.copy_(made[key])
 
 
 @torch.no_grad()
