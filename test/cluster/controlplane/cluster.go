@@ -1,0 +1,207 @@
+// Package controlplane runs a Kubernetes without kubelets on this machine: etcd,
+// the real control plane, the real KubeRay operator, and kwok, which plays the
+// kubelets of fake nodes. Everything listens on free ports of loopback and dies
+// with the program.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/trainyard/trainyard/test/cluster/binaries"
+)
+
+// Options of a cluster.
+type Options struct {
+	Binaries    binaries.Dirs
+	Dir         string       // an empty folder: keys, logs, etcd's data
+	OperatorEnv []string     // NAME=VALUE for the KubeRay operator; see DummyPods
+	Tell        func(string) // is told when a part ends by itself
+}
+
+// DummyPods is the environment of an operator whose pods have no Ray in them:
+// it adds no container that waits for Ray, and no probes that ask Ray.
+var DummyPods = []string{"ENABLE_INIT_CONTAINER_INJECTION=false", "ENABLE_PROBES_INJECTION=false"}
+
+// A Cluster is a running Kubernetes.
+type Cluster struct {
+	options Options
+	ports   ports
+	pki     *pki
+	spawner spawner
+	parts   map[string]*part
+
+	mu     sync.Mutex
+	deaths []error // of parts that nobody stopped
+}
+
+// Start starts a cluster and returns it when all of it works. Where that fails
+// nothing runs.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	c, err := prepare(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.startAll(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// prepare writes what the parts read.
+func prepare(ctx context.Context, options Options) (*Cluster, error) {
+	c := &Cluster{options: options, spawner: newSpawner(), parts: map[string]*part{}}
+	free, err := freePorts(ctx, 7)
+	if err != nil {
+		return nil, err
+	}
+	c.ports = ports{free[0], free[1], free[2], free[3], free[4], free[5], free[6]}
+	if c.pki, err = newPKI(c.path("pki")); err != nil {
+		return nil, fmt.Errorf("making certificates: %w", err)
+	}
+	if err := os.MkdirAll(c.path("logs"), 0o700); err != nil {
+		return nil, err
+	}
+	if err := c.writeAdmin(); err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	c.makeParts()
+	return c, nil
+}
+
+// startAll starts the parts in the order in which they need each other.
+func (c *Cluster) startAll(ctx context.Context) error {
+	if err := c.startParts(ctx, etcd, apiserver); err != nil {
+		return err
+	}
+	config, err := c.Config()
+	if err != nil {
+		return err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.startParts(inner, controllerManager, scheduler) })
+	for name, set := range map[string]string{operator: c.options.Binaries.KubeRay, kwok: c.options.Binaries.Kwok} {
+		group.Go(func() error {
+			if err := installCRDs(inner, config, filepath.Join(set, "crds")); err != nil {
+				return err
+			}
+			return c.startParts(inner, name)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return usable(ctx, config)
+}
+
+func (c *Cluster) startParts(ctx context.Context, names ...string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range names {
+		group.Go(func() error { return c.parts[name].start(ctx) })
+	}
+	return group.Wait()
+}
+
+// usable waits until pods can be made in the namespace default: the last thing
+// that the controllers of a new cluster do for it.
+func usable(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, healthInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// Close ends everything and returns an error for each part that had ended
+// before. Closing twice is fine.
+func (c *Cluster) Close() error {
+	var all sync.WaitGroup
+	for _, p := range c.parts {
+		all.Go(p.stop)
+	}
+	all.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.deaths...)
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.path("admin.kubeconfig") }
+
+// Config returns the administrator's access, without client-side throttling:
+// tests make many objects at once.
+func (c *Cluster) Config() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// StartPart starts a part that was stopped and returns when it is healthy.
+func (c *Cluster) StartPart(ctx context.Context, name string) error {
+	p, err := c.part(name)
+	if err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// StopPart kills a part, as a crash would, and returns when it has ended.
+func (c *Cluster) StopPart(name string) error {
+	p, err := c.part(name)
+	if err != nil {
+		return err
+	}
+	p.stop()
+	return nil
+}
+
+// Log returns the path of the file with all that a part has printed.
+func (c *Cluster) Log(name string) (string, error) {
+	p, err := c.part(name)
+	if err != nil {
+		return "", err
+	}
+	return p.log, nil
+}
+
+func (c *Cluster) part(name string) (*part, error) {
+	if p, ok := c.parts[name]; ok {
+		return p, nil
+	}
+	return nil, fmt.Errorf("no part %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.parts)), ", "))
+}
+
+func (c *Cluster) died(err error) {
+	c.options.Tell(err.Error())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaths = append(c.deaths, err)
+}
+
+func (c *Cluster) path(elements ...string) string {
+	return filepath.Join(append([]string{c.options.Dir}, elements...)...)
+}

@@ -1,0 +1,153 @@
+// Cluster runs a command beside a real Kubernetes that lives as long as the
+// command does. Tests that need one are run by it:
+//
+//	go run -C test/cluster . -- go test ./internal/kube
+//
+// The command runs in the root of the repository, with these variables:
+//
+//	TRAINYARD_TEST_KUBECONFIG  the administrator's kubeconfig
+//	TRAINYARD_TEST_CONTROL     URL of the interface of package control: fake
+//	                           nodes, users with fewer rights, parts that stop
+//
+// Without a command it prints the variables once the cluster works, as a shell
+// reads them, and keeps it until its standard input ends or it is interrupted.
+//
+// The first time it builds the programs (see package binaries). Whatever becomes
+// of the command, the cluster is ended, and a part that ended by itself makes
+// the program fail. Killed, it leaves no process; its folder goes with the next.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/trainyard/trainyard/test/cluster/binaries"
+	"github.com/trainyard/trainyard/test/cluster/control"
+	"github.com/trainyard/trainyard/test/cluster/controlplane"
+)
+
+// stopPatience is how long a command that was interrupted may take to tidy up.
+const stopPatience = time.Minute
+
+func main() {
+	buildOnly := flag.Bool("build", false, "build what the cache lacks, start nothing")
+	dir := flag.String("dir", "", "empty folder for keys, data and logs, which is kept (a temporary one)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, *buildOnly, *dir, flag.Args()); err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() > 0 {
+			os.Exit(exit.ExitCode()) // the command has said why
+		}
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, buildOnly bool, dir string, argv []string) error {
+	cache, err := binaries.CacheDir()
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	dirs, err := binaries.Ensure(ctx, cache, filepath.Join(here, "pins"), tell)
+	if err != nil || buildOnly {
+		return err
+	}
+	state, remove, err := stateDir(filepath.Join(cache, "running"), dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	options := controlplane.Options{Binaries: dirs, Dir: state, OperatorEnv: controlplane.DummyPods, Tell: tell}
+	return beside(ctx, options, func(ctx context.Context, variables []string) error {
+		if len(argv) == 0 {
+			return hold(ctx, variables)
+		}
+		return command(ctx, filepath.Join(here, "..", ".."), argv, variables)
+	})
+}
+
+func tell(line string) { fmt.Fprintln(os.Stderr, "cluster:", line) }
+
+// beside runs job while a cluster is up.
+func beside(ctx context.Context, options controlplane.Options, job func(context.Context, []string) error) (err error) {
+	began := time.Now()
+	cluster, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	url, stop, err := serve(ctx, control.Handler(cluster))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	tell(fmt.Sprintf("kubernetes is up after %s", time.Since(began).Round(time.Second/10)))
+	return job(ctx, []string{
+		"TRAINYARD_TEST_KUBECONFIG=" + cluster.Kubeconfig(),
+		"TRAINYARD_TEST_CONTROL=" + url,
+	})
+}
+
+// serve answers HTTP on loopback until stop is called, which ends calls that are
+// under way, too.
+func serve(ctx context.Context, handler http.Handler) (url string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	go func() { _ = server.Serve(listener) }() // it ends with Close, and says so
+	return "http://" + listener.Addr().String(), func() { cancel(); _ = server.Close() }, nil
+}
+
+// hold prints the variables and returns at the end of standard input, or on an
+// interrupt, which is the way to end it from a terminal.
+func hold(ctx context.Context, variables []string) error {
+	fmt.Println("export " + strings.Join(variables, " "))
+	ended := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(ended)
+	}()
+	select {
+	case <-ctx.Done():
+	case <-ended:
+	}
+	return nil
+}
+
+// command runs argv in dir to its end. An interrupt reaches it from the
+// terminal, or else from here.
+func command(ctx context.Context, dir string, argv, variables []string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), variables...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopPatience
+	return cmd.Run()
+}
