@@ -23,10 +23,13 @@ shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
 # Seen from train, whose pyproject.toml says how Python is to be.
 py_code := . ../bench/train ../examples/python
 
-# The packages with tests that need a real Ray are those whose tests look for
-# the variables by which test/withray tells them of one.
+# The packages with tests that need a real Ray, or a real Kubernetes, are those
+# whose tests look for the variables by which test/withray, or test/cluster, a
+# module of its own, tells them of one.
 all_packages = $(patsubst $(module)/%,./%,$(shell go list ./...))
-with_ray = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' '"TRAINYARD_TEST_[A-Z_]+"' internal test))))
+reading = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=cluster '"TRAINYARD_TEST_($(1))"' internal test))))
+with_ray = $(call reading,PYTHON|RAY_ADDRESS|RAY_TOKEN|STATE)
+with_cluster = $(call reading,KUBECONFIG|CONTROL)
 
 # The packages whose tests hold, and with -update write, generated files.
 generated := ./internal/config ./internal/report ./test/layers
@@ -95,7 +98,7 @@ distclean: clean ## remove the tools and the Python environment too
 
 # Parts of check and test; each may be run alone.
 
-.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray
+.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray test-cluster
 check-go: $(go_tools)
 	go vet ./...
 	tools/bin/golangci-lint fmt --diff
@@ -112,7 +115,7 @@ check-shell: $(venv)
 	$(or $(wildcard .venv/bin/shellcheck),shellcheck) $(shell_scripts) # no wheel for Linux on arm64
 
 test-go:
-	go test -count=1 $(filter-out $(with_ray),$(all_packages))
+	go test -count=1 $(filter-out $(with_ray) $(with_cluster),$(all_packages))
 
 test-python: $(venv)
 	cd train && ../.venv/bin/python -m pytest
@@ -120,6 +123,12 @@ test-python: $(venv)
 # One cluster serves all of them, in turns; one that is skipped is a failure.
 test-ray:
 	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(with_ray)
+
+# What Kubernetes is made of is built first, once, which takes longer than tests may.
+test-cluster:
+	go run -C test/cluster . -build
+	go test -C test/cluster -count=1 ./...
+	$(if $(with_cluster),go run -C test/cluster . -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(with_cluster))
 
 # Installed once, rebuilt when what pins them changes.
 
