@@ -29,8 +29,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="qwen2.5-1.5b")
     parser.add_argument("--shapes", default="1x128,4x2048", help="batch x sequence length")
     parser.add_argument(
-        "--best", default="8x2048,16x2048,32x2048,8x8192", help="shapes of which the fastest counts"
+        "--best", default="8x2048,16x2048,24x2048,8x8192", help="shapes of which the fastest counts"
     )
+    parser.add_argument("--precision", default="bf16", help="ours: bf16 or fp8")
     parser.add_argument("--as-hosts", action="store_true", help="each GPU a host: NCCL over TCP")
     parser.add_argument("--output", type=Path, help="results as JSON")
     return parser.parse_args()
@@ -62,12 +63,15 @@ def main() -> None:
             recipes.settings(options.model, Shape(1, 128)), torch.device("meta")
         ).size()
 
+        recipe: dict[str, Any] = {
+            "reference": recipes.reference,
+            "ours": functools.partial(recipes.ours, flags=["--precision", options.precision]),
+        }
+
         def measured(name: str, shape: Shape) -> dict[str, Any] | None:
             recipes.forget()
             try:
-                step = {"reference": recipes.reference, "ours": recipes.ours}[name](
-                    options.model, shape, world
-                )
+                step = recipe[name](options.model, shape, world)
                 seconds = median_seconds(step)
             except torch.OutOfMemoryError:
                 return None
@@ -102,6 +106,7 @@ def main() -> None:
             about = {
                 "device": torch.cuda.get_device_name(),
                 "gpus": world.size,
+                "precision": options.precision,
                 "transport": "TCP" if options.as_hosts else "as NCCL chooses",
                 "torch": torch.__version__,
                 "shapes": options.shapes,

@@ -31,7 +31,7 @@ SMOOTHED = 20
 
 def losses(options: argparse.Namespace, seed: int, plain: bool, world: World) -> list[float]:
     flags = ["--data", "stdlib", "--seed", str(seed), "--steps", str(options.steps)]
-    flags += ["--warmup-steps", "20", "--learning-rate", "1e-4"]
+    flags += ["--warmup-steps", "20", "--learning-rate", "1e-4", "--precision", options.precision]
     shape = Shape(4, 512)
     config = recipes.settings(options.model, shape, *flags)
     net = model.build(config, world.device)
@@ -69,11 +69,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="qwen2.5-1.5b")
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--precision", default="bf16", help="ours: bf16 or fp8")
+    parser.add_argument("--band", type=Path, help="take fp32's losses from an earlier --output")
     parser.add_argument("--output", type=Path, help="all losses as JSON")
     options = parser.parse_args()
     torch.backends.cuda.matmul.fp32_precision = "ieee"
     with distributed() as world:
-        band = [losses(options, seed, True, world) for seed in (1, 2, 3)]
+        if options.band:
+            band = json.loads(options.band.read_text())["fp32"]
+        else:
+            band = [losses(options, seed, True, world) for seed in (1, 2, 3)]
         found = losses(options, 1, False, world)
     if world.rank:
         return

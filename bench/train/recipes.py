@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -66,7 +66,7 @@ def reference(name: str, shape: Shape, world: World) -> Step:
     return step
 
 
-def ours(name: str, shape: Shape, world: World, *flags: str) -> Step:
+def ours(name: str, shape: Shape, world: World, flags: Sequence[str] = ()) -> Step:
     """Our training, as `trainyard train` runs it; the loss is read a step late."""
     config = settings(name, shape, *flags)
     net = model.build(config, world.device)

@@ -96,6 +96,7 @@ type Train struct {
 	EvalEvery               int     `json:"evalEvery"`  // steps; 0: never, -1: the model's
 	NumWorkers              int     `json:"numWorkers"` // 0: all that the cluster has
 	Parallel                string  `json:"parallel"`
+	Precision               string  `json:"precision"`
 	Compile                 string  `json:"compile"`
 	ActivationCheckpointing string  `json:"activationCheckpointing"`
 	MaxFailures             int     `json:"maxFailures"`     // restarts after a lost worker; -1: no limit

@@ -223,6 +223,11 @@ var settings = []setting{
 		rule:  oneOf("auto", "ddp", "fsdp", "hsdp"),
 	},
 	{
+		key: "train.precision", flag: "precision", arg: "TYPE", standard: "bf16", doc: "large matrix products on GPUs: bf16 or fp8",
+		field: func(c *Config) any { return &c.Train.Precision },
+		rule:  oneOf("bf16", "fp8"),
+	},
+	{
 		key: "train.compile", flag: "compile", arg: "WHEN", standard: "auto", doc: "torch.compile: auto (on GPUs), on or off",
 		field: func(c *Config) any { return &c.Train.Compile },
 		rule:  oneOf("auto", "on", "off"),

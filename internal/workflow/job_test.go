@@ -134,7 +134,7 @@ func TestTheTrainingKnowsEveryFlag(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?s)add\(\s*"(--[a-z-]+)"(?:[^()"]*?default=([^,)]+))?`).FindAllStringSubmatch(string(source), -1) {
 		defaults[m[1]] = strings.Trim(m[2], `"`)
 	}
-	for _, m := range regexp.MustCompile(`_choice\(add, "([a-z_]+)", "([a-z]+)"`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`_choice\(add, "([a-z_]+)", "([a-z0-9]+)"`).FindAllStringSubmatch(string(source), -1) {
 		defaults["--"+strings.ReplaceAll(m[1], "_", "-")] = m[2]
 	}
 	cfg, err := config.Load(config.Sources{})

@@ -54,6 +54,7 @@ class TrainConfig:
 
     num_workers: int  # 0: all that the cluster has
     parallel: str  # auto, ddp, fsdp or hsdp
+    precision: str  # of the large matrix products of blocks on GPUs: bf16 or fp8
     compile: str  # auto, on or off
     activation_checkpointing: str  # auto, on or off
     max_failures: int
@@ -74,6 +75,7 @@ CHOICES = {
     "broken_lines": ("skip", "fail"),
     "schedule": ("constant", "cosine", "wsd"),
     "parallel": ("auto", "ddp", "fsdp", "hsdp"),
+    "precision": ("bf16", "fp8"),
     "compile": ("auto", "on", "off"),
     "activation_checkpointing": ("auto", "on", "off"),
 }
@@ -163,6 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("on which machines").add_argument
     add("--num-workers", type=int, default=0, help="0: one per GPU, or CPU where there is none")
     _choice(add, "parallel", "auto", "how the model is spread")
+    _choice(add, "precision", "bf16", "of the large matrix products on GPUs; fp8: from Hopper on")
     _choice(add, "compile", "auto", "torch.compile of the layers; auto: on GPUs")
     _choice(add, "activation_checkpointing", "auto", "computes activations twice to save memory")
     add("--max-failures", type=int, default=3, help="restarts; -1: no limit (default: 3)")
