@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -15,6 +16,21 @@ DECAY = 0.2  # the last part of a wsd schedule, in which the rate falls to zero
 FLOOR = 0.1  # of the highest rate, where a cosine schedule ends
 
 
+class ShardedAdamW(torch.optim.AdamW):
+    """AdamW on what this rank has of each tensor, which is all that its formula needs.
+
+    The state stays sharded tensors, for checkpoints; only the kernel is called
+    with plain ones. Unwrapping each inside of the call costs the host 10 ms a
+    step at 340 tensors.
+    """
+
+    def _init_group(self, group: Any, *tensors: list[Any]) -> bool:
+        is_complex = cast(Any, super())._init_group(group, *tensors)
+        for found in tensors:
+            found[:] = [one.to_local() if isinstance(one, DTensor) else one for one in found]
+        return bool(is_complex)
+
+
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     """AdamW in one kernel for all parameters; norms and biases do not decay."""
     matrices = [weight for weight in model.parameters() if weight.dim() > 1]
@@ -23,7 +39,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
         {"params": matrices, "weight_decay": config.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(
+    return ShardedAdamW(
         [group for group in groups if group["params"]],
         lr=config.learning_rate,
         betas=(0.9, 0.95),

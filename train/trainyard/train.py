@@ -113,7 +113,8 @@ def train_step(
     scale = world.size / predicted(inputs, world)
     loss = torch.zeros((), device=world.device)
     for number, (tokens, targets, packing) in enumerate(inputs, start=1):
-        parallel.synchronize_gradients(net, last=number == len(inputs))
+        if len(inputs) > 1:
+            parallel.synchronize_gradients(net, last=number == len(inputs))
         part = net(tokens, targets, scale, packing)
         torch.autograd.backward(part)  # averages the gradients over all ranks
         loss += part.detach() / world.size
