@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 
 	"github.com/trainyard/trainyard/internal/fault"
@@ -255,6 +256,27 @@ func read(dir string) (*Run, error) {
 		return nil, fmt.Errorf("reading %q: it names no run and state", filepath.Join(dir, "run.json"))
 	}
 	return run, nil
+}
+
+// Claim makes this process the one that follows the run; of several that try at
+// once, one succeeds. It is false where the run has ended or another process
+// follows it: Info says which. Should this process die, the run goes on as before.
+func (r *Run) Claim() (bool, error) {
+	lock := flock.New(filepath.Join(r.Dir, "run.lock"))
+	if err := lock.Lock(); err != nil {
+		return false, fmt.Errorf("locking run %q: %w", r.Info.ID, err)
+	}
+	defer lock.Unlock() //nolint:errcheck // ends with the process at the latest
+	now, err := read(r.Dir)
+	if err != nil {
+		return false, err
+	}
+	r.Info = now.Info
+	if r.Info.State.Final() || r.Info.Owner.Alive() {
+		return false, nil
+	}
+	r.Info.Owner = process.Self()
+	return true, r.Save()
 }
 
 // Save writes run.json: whole or not at all.

@@ -169,3 +169,31 @@ func TestBrokenRunFile(t *testing.T) {
 		t.Errorf("error = %v, want fs.ErrNotExist", err)
 	}
 }
+
+func TestClaim(t *testing.T) {
+	run := create(t, newStore(t), time.Time{})
+	if claimed, err := run.Claim(); err != nil || claimed {
+		t.Errorf("claiming a run whose own process lives: %v, %v, want false", claimed, err)
+	}
+	run.Info.Owner = process.ID{}
+	if err := run.Save(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := OpenDir(run.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := run.Claim(); err != nil || !claimed || !run.Info.Owner.Alive() {
+		t.Errorf("claiming a run that nobody follows: %v, %v, owner %v, want true", claimed, err, run.Info.Owner)
+	}
+	if claimed, err := other.Claim(); err != nil || claimed || other.Info.Owner != run.Info.Owner {
+		t.Errorf("claiming it again: %v, %v, owner %v, want false and who has it", claimed, err, other.Info.Owner)
+	}
+	run.Info.State, run.Info.Owner = Stopped, process.ID{}
+	if err := run.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := run.Claim(); err != nil || claimed {
+		t.Errorf("claiming a run that has ended: %v, %v, want false", claimed, err)
+	}
+}

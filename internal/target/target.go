@@ -3,6 +3,30 @@
 // ends in one thing: the address of a Ray dashboard.
 package target
 
+import (
+	"context"
+
+	"github.com/trainyard/trainyard/internal/rayjob"
+)
+
+// Cluster is a Ray cluster that is up, wherever it is.
+type Cluster interface {
+	ID() string
+	Endpoint() Endpoint
+	Facts() Facts
+	// LogReader reads the log files of the cluster's nodes; nil where only the
+	// dashboard does.
+	LogReader(ray *rayjob.Client) rayjob.LogReader
+
+	// Detach leaves the cluster to the job that runs on it.
+	Detach() error
+	// Keep leaves the cluster for the next run. An error says why it cannot be:
+	// then it is as before.
+	Keep(ctx context.Context) error
+	// End removes the cluster. It may be called again for one that is gone.
+	End(ctx context.Context) error
+}
+
 // Endpoint is how a Ray cluster's HTTP API is reached.
 type Endpoint struct {
 	Address string // base URL, "http://127.0.0.1:8265"
@@ -14,6 +38,7 @@ type Facts struct {
 	Nodes          int // nodes that take work
 	WorkersPerNode int // training workers that fit on one
 	GPUs           int // GPUs in all
+	Hosts          int // machines that the nodes are, to NCCL
 }
 
 // Workers is how many training workers run at once.

@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/target/local"
 	"github.com/trainyard/trainyard/internal/ui"
 )
@@ -45,25 +46,27 @@ func ended(run *runs.Run) error {
 
 // clusterOf finds the cluster of a run that has not ended; where it is gone,
 // so is the run.
-func (w Workspace) clusterOf(run *runs.Run) (local.Record, error) {
-	cluster, err := w.Clusters.Get(run.Info.Cluster.ID)
+func (w Workspace) clusterOf(run *runs.Run) (target.Cluster, error) {
+	record, err := w.Clusters.Get(run.Info.Cluster.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		run.Info.State = runs.Lost
-		return local.Record{}, fmt.Errorf("finding the cluster of run %q: it is gone, and what the job printed with it", run.Info.ID)
+		return nil, fmt.Errorf("finding the cluster of run %q: it is gone, and what the job printed with it", run.Info.ID)
 	}
-	return cluster, err
+	return w.Clusters.Cluster(record), err
 }
 
-func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local.Record) error {
+func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster target.Cluster) error {
 	f, err := w.following(run, cluster)
 	if err != nil {
 		return err
 	}
-	if err := w.claim(run, cluster); err != nil {
+	switch claimed, err := run.Claim(); {
+	case err != nil:
 		return err
-	}
-	if run.Info.State.Final() { // ended by another's hand just now
+	case !claimed && run.Info.State.Final(): // ended by another's hand just now
 		return ended(run)
+	case !claimed:
+		return followed(run)
 	}
 	events, err := run.Events()
 	if err != nil {
@@ -82,28 +85,6 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster local
 	}
 	err = f.conclude(end)
 	return w.record(run, errors.Join(err, w.release(cluster, run)))
-}
-
-// claim makes this process the one that follows a detached run; of several that
-// try at once, one succeeds. The run stays detached: should this process die,
-// it goes on.
-func (w Workspace) claim(run *runs.Run, cluster local.Record) error {
-	_, err := w.Clusters.Change(cluster.ID, func(*local.Record) error {
-		now, err := runs.OpenDir(run.Dir)
-		if err != nil {
-			return err
-		}
-		run.Info = now.Info
-		if run.Info.State.Final() {
-			return nil
-		}
-		if run.Info.Owner.Alive() {
-			return followed(run)
-		}
-		run.Info.Owner = process.Self()
-		return run.Save()
-	})
-	return err
 }
 
 // followed says that another process looks after the run.

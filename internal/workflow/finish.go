@@ -9,23 +9,18 @@ import (
 
 	"github.com/trainyard/trainyard/fabric"
 	"github.com/trainyard/trainyard/internal/fault"
-	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/runs"
-	"github.com/trainyard/trainyard/internal/target/local"
+	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/ui"
 )
 
 // following prepares to follow a run's job on its cluster.
-func (w Workspace) following(run *runs.Run, cluster local.Record) (*following, error) {
+func (w Workspace) following(run *runs.Run, cluster target.Cluster) (*following, error) {
 	ray, err := client(cluster)
 	if err != nil {
 		return nil, err
 	}
-	f := &following{Workspace: w, run: run, client: ray, cluster: cluster, facts: cluster.Facts(), hosts: 1}
-	if cluster.Layout.AsHosts {
-		f.hosts = f.facts.Nodes
-	}
-	return f, nil
+	return &following{Workspace: w, run: run, client: ray, cluster: cluster, facts: cluster.Facts()}, nil
 }
 
 // conclude says what came out of a job that has ended, and returns the error
@@ -95,28 +90,25 @@ func (f *following) stoppedFor(v fabric.Verdict) error {
 
 // release keeps a run's cluster for the next one where that was asked for, the
 // job is known to have ended, and the cluster is whole. Else it ends it.
-func (w Workspace) release(cluster local.Record, run *runs.Run) error {
+func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	// What tidies up must not be stopped by the interrupt that asked for it.
 	ctx := context.WithoutCancel(w.Hard)
 	if !run.Info.Keep || w.Hard.Err() != nil {
-		return w.Clusters.End(ctx, cluster)
+		return cluster.End(ctx)
 	}
-	err := errNotWhole
-	if run.Info.State.Final() && local.Whole(ctx, cluster) {
-		_, err = w.Clusters.Change(cluster.ID, func(r *local.Record) error {
-			r.Holder, r.Owner, r.RunDir = local.KeptForUse, process.ID{}, ""
-			return nil
-		})
+	err := errMayRun
+	if run.Info.State.Final() {
+		err = cluster.Keep(ctx)
 	}
 	if err != nil {
 		w.Story.Warn("the cluster is not kept: " + err.Error())
-		return w.Clusters.End(ctx, cluster)
+		return cluster.End(ctx)
 	}
 	w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
 	return nil
 }
 
-var errNotWhole = errors.New("a part of it is gone, or the job may still run on it")
+var errMayRun = errors.New("the job may still run on it")
 
 // record writes down how the run ended and says it.
 func (w Workspace) record(run *runs.Run, err error) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
-	"github.com/trainyard/trainyard/internal/target/local"
 )
 
 const (
@@ -35,9 +34,8 @@ type following struct {
 	Workspace
 	run      *runs.Run
 	client   *rayjob.Client
-	cluster  local.Record
+	cluster  target.Cluster
 	facts    target.Facts
-	hosts    int // machines as NCCL counts them
 	lines    *lines
 	gatherer *evidence.Gatherer
 	machines []fabric.Machine // known once the job has ended
@@ -244,7 +242,7 @@ func (f *following) verdict() fabric.Verdict {
 		BytesPerNode: f.lines.BytesPerNode(),
 	}
 	if facts.Ranks == f.facts.Workers() { // else some nodes may have no rank
-		facts.Nodes = f.hosts
+		facts.Nodes = f.facts.Hosts
 	}
 	return f.gatherer.Judge(expect, facts)
 }

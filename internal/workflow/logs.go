@@ -28,13 +28,14 @@ func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.
 }
 
 func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, out io.Writer) error {
-	cluster, err := w.Clusters.Get(run.Info.Cluster.ID)
+	record, err := w.Clusters.Get(run.Info.Cluster.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return storedLogs(run, out)
 	}
 	if err != nil {
 		return err
 	}
+	cluster := w.Clusters.Cluster(record)
 	ray, err := client(cluster)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/pack"
-	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/pyenv"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
@@ -36,7 +35,7 @@ type training struct {
 	run      *runs.Run
 	env      pyenv.Env
 	packages string // folder of those that env lacks; may be empty
-	cluster  local.Record
+	cluster  target.Cluster
 }
 
 // Train runs a job on a Ray cluster of this machine: environment, cluster,
@@ -240,7 +239,7 @@ func (t *training) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.cluster = record
+	t.cluster = t.Clusters.Cluster(record)
 	facts := record.Facts()
 	t.run.Info.Cluster = runs.Cluster{
 		ID: record.ID, Address: record.Endpoint.Address,
@@ -341,10 +340,7 @@ func (t *training) complete(ctx context.Context) error {
 
 // detach leaves job and cluster to themselves.
 func (t *training) detach() error {
-	if _, err := t.Clusters.Change(t.cluster.ID, func(r *local.Record) error {
-		r.Holder, r.Owner = local.Detached, process.ID{}
-		return nil
-	}); err != nil {
+	if err := t.cluster.Detach(); err != nil {
 		return err
 	}
 	t.run.Info.Detached = true
@@ -354,7 +350,7 @@ func (t *training) detach() error {
 // finish tears the cluster down or keeps it, and writes down how the run
 // ended. A request that was refused before anything was started is no run.
 func (t *training) finish(err error) error {
-	if t.cluster.ID == "" && fault.CodeOf(err) == fault.Usage {
+	if t.cluster == nil && fault.CodeOf(err) == fault.Usage {
 		err = errors.Join(err, os.RemoveAll(t.run.Dir))
 		t.run = nil
 		return err
@@ -362,7 +358,7 @@ func (t *training) finish(err error) error {
 	if errors.Is(err, context.Canceled) {
 		err = fault.WithCode(fault.Interrupted, errors.New("interrupted before the job ran"))
 	}
-	if t.cluster.ID != "" {
+	if t.cluster != nil {
 		err = errors.Join(err, t.release(t.cluster, t.run))
 	}
 	return t.record(t.run, err)

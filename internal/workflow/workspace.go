@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/target/local"
 	"github.com/trainyard/trainyard/internal/ui"
 )
@@ -61,18 +62,14 @@ func now() *time.Time {
 }
 
 // client talks to a cluster's Ray.
-func client(record local.Record) (*rayjob.Client, error) {
-	return rayjob.New(record.Endpoint.Address, record.Endpoint.Token, rayjob.Options{})
+func client(cluster target.Cluster) (*rayjob.Client, error) {
+	endpoint := cluster.Endpoint()
+	return rayjob.New(endpoint.Address, endpoint.Token, rayjob.Options{})
 }
 
-// collector reads all output of a job, from the nodes' agents, which read a
-// file on from any place: much cheaper than the dashboard, which begins at the
-// start each time.
-func collector(record local.Record, ray *rayjob.Client, job string) *rayjob.Collector {
-	return &rayjob.Collector{
-		Client: ray, SubmissionID: job, Interval: readInterval,
-		Reader: rayjob.AgentLogs{Client: ray, Agent: func(n rayjob.Node) string { return record.Agents[n.Name] }},
-	}
+// collector reads all output of a job.
+func collector(cluster target.Cluster, ray *rayjob.Client, job string) *rayjob.Collector {
+	return &rayjob.Collector{Client: ray, SubmissionID: job, Interval: readInterval, Reader: cluster.LogReader(ray)}
 }
 
 // readInterval is the least time between two looks at a growing log file; a

@@ -50,7 +50,11 @@ func (r Record) Orphan() bool { return r.Holder == HeldByRun && !r.Owner.Alive()
 
 // Facts of the cluster.
 func (r Record) Facts() target.Facts {
-	return target.Facts{Nodes: r.Layout.Nodes(), WorkersPerNode: r.Layout.WorkersPerNode, GPUs: r.Layout.TotalGPUs()}
+	hosts := 1
+	if r.Layout.AsHosts {
+		hosts = r.Layout.Nodes()
+	}
+	return target.Facts{Nodes: r.Layout.Nodes(), WorkersPerNode: r.Layout.WorkersPerNode, GPUs: r.Layout.TotalGPUs(), Hosts: hosts}
 }
 
 func (r Record) family() process.Family {
