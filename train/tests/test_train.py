@@ -46,6 +46,14 @@ def losses(run: list[dict[str, Any]]) -> list[float]:
     return [record["loss"] for record in run if record["event"] == "step"]
 
 
+def test_no_checkpoints(settings: Settings, run_ranks: RunRanks) -> None:
+    config = settings("--steps", "2", "--checkpoint-every", "1", "--keep", "0")
+    ((records,),) = run_ranks(1, captured, [config])
+    assert [record["step"] for record in records if record["event"] == "step"] == [1, 2]
+    assert not [record for record in records if record["event"] == "checkpoint"]
+    assert not list(Path(config.checkpoint_dir).glob("step-*"))
+
+
 def test_records(settings: Settings, run_ranks: RunRanks) -> None:
     config = settings("--steps", "3", "--eval-every", "2")
     lead, other = (runs[0] for runs in run_ranks(2, captured, [config]))

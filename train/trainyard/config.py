@@ -61,7 +61,7 @@ class TrainConfig:
 
     checkpoint_dir: str  # a folder that all nodes share, or an s3:// URI
     checkpoint_every: int  # steps; 0: at the end only
-    keep: int  # complete checkpoints
+    keep: int  # complete checkpoints; 0: none are saved
     resume: str | None  # a checkpoint, or a folder of checkpoints
     export: str | None  # where to save a Hugging Face model at the end
     json_metrics: bool
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("what is kept").add_argument
     add("--checkpoint-dir", help="shared by all nodes, or s3:// (default: a new ./checkpoints/...)")
     add("--checkpoint-every", type=int, help="steps; 0: at the end only")
-    add("--keep", "--keep-checkpoints", type=int, default=2, help="checkpoints (default: 2)")
+    add("--keep", "--keep-checkpoints", type=int, default=2, help="0: save none (default: 2)")
     add("--resume", metavar="PATH", help="a checkpoint, or a folder to take the newest of")
     add("--export", metavar="PATH", help="save a Hugging Face model here at the end")
     return parser
@@ -197,10 +197,10 @@ def _problems(config: TrainConfig) -> list[str]:
     for name, allowed in CHOICES.items():
         if (choice := getattr(config, name)) not in allowed:
             problems.append(f"{_flag(name)} must be one of {', '.join(allowed)}, not {choice!r}")
-    for name in ("steps", "seq_len", "batch_size", "accumulate", "keep"):
+    for name in ("steps", "seq_len", "batch_size", "accumulate"):
         if (value := getattr(config, name)) < 1:
             problems.append(f"{_flag(name)} must be at least 1, not {value}")
-    for name in ("num_workers", "seed", "warmup_steps", "eval_every", "checkpoint_every"):
+    for name in ("num_workers", "seed", "warmup_steps", "eval_every", "checkpoint_every", "keep"):
         if (value := getattr(config, name)) < 0:
             problems.append(f"{_flag(name)} must not be negative, but is {value}")
     if config.max_failures < -1:

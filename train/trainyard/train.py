@@ -72,7 +72,7 @@ def train(config: TrainConfig) -> None:
                 last = step == config.steps
                 if is_due(step, config.eval_every, last):
                     metrics.evaluation(step, evaluate(net, config, world))
-                if last or is_due(step, config.checkpoint_every, last):
+                if config.keep and (last or is_due(step, config.checkpoint_every, last)):
                     checkpoints.save(step, batches[-1].position)
                 metrics.checkpoints(checkpoints.completed())
                 metrics.broken_lines(step, reader)
