@@ -253,7 +253,7 @@ var settings = []setting{
 		rule:  atLeast(-1),
 	},
 	{
-		key: "train.keep", flag: "keep-checkpoints", arg: "N", standard: "2", doc: "checkpoints to keep",
+		key: "train.keep", flag: "keep-checkpoints", arg: "N", standard: "2", doc: "checkpoints to keep; 0: save none",
 		field: func(c *Config) any { return &c.Train.Keep },
 		rule:  atLeast(1),
 	},
