@@ -26,7 +26,7 @@ import (
 
 // TestCluster goes once through everything that a cluster of tests is for.
 func TestCluster(t *testing.T) {
-	p := start(t, "-dir", filepath.Join(t.TempDir(), "state"))
+	p := start(t, build(t), "-dir", filepath.Join(t.TempDir(), "state"))
 	kube, err := kubernetes.NewForConfig(p.config(t))
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +44,7 @@ func TestCluster(t *testing.T) {
 	c.create(rayCluster("first", 2))
 	c.untilReady("first", 2)
 	c.bound("first")
+	checkForward(t, p.config(t), c.head("first"))
 
 	c.scale("first", 3)
 	c.untilUnschedulable("first", "2 Insufficient nvidia.com/gpu, 2 Insufficient vpc.amazonaws.com/efa")
@@ -93,24 +94,35 @@ func checkUsers(t *testing.T, p *program) {
 	}
 }
 
-// TestKilled kills the program as nothing can be caught, and looks at what is
-// left of it before and after the next one.
+// TestKilled kills the program, and then the parent of another, as nothing can
+// be caught, and looks at what is left.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends the processes of a program that was killed")
 	}
-	p := start(t)
+	binary := build(t)
+	p := start(t, binary)
+	kill(t, p)
+	eventually(t, func(context.Context) string { return strings.Join(p.processes(t), "\n") })
+
+	orphan := start(t, "sh", "-c", `"$0"; :`, binary)
+	if _, err := os.Stat(filepath.Dir(p.kubeconfig)); !os.IsNotExist(err) {
+		t.Errorf("the next program leaves the folder of one that was killed: %v", err)
+	}
+	kill(t, orphan)
+	eventually(t, func(context.Context) string {
+		left := orphan.processes(t)
+		if _, err := os.Stat(filepath.Dir(orphan.kubeconfig)); !os.IsNotExist(err) {
+			left = append(left, "its folder")
+		}
+		return strings.Join(left, "\n")
+	})
+}
+
+func kill(t *testing.T, p *program) {
+	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
-	}
-	eventually(t, func(context.Context) string { return strings.Join(p.processes(t), "\n") })
-	next := start(t)
-	if _, err := os.Stat(filepath.Dir(p.kubeconfig)); !os.IsNotExist(err) {
-		t.Errorf("the folder of the program that was killed: %v", err)
-	}
-	next.end(t)
-	if _, err := os.Stat(filepath.Dir(next.kubeconfig)); !os.IsNotExist(err) {
-		t.Errorf("the folder of the program that has ended: %v", err)
 	}
 }
 
@@ -166,6 +178,18 @@ func (l lab) bound(name string) {
 			l.t.Errorf("pod %s is %s on %q, want it on %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName, want)
 		}
 	}
+}
+
+// head returns the name of the head pod.
+func (l lab) head(name string) string {
+	l.t.Helper()
+	for _, pod := range l.pods(l.t.Context(), name) {
+		if pod.Labels["ray.io/node-type"] == "head" {
+			return pod.Name
+		}
+	}
+	l.t.Fatal("there is no head pod")
+	return ""
 }
 
 // untilUnschedulable waits until the scheduler says why a pod has no node.

@@ -14,7 +14,8 @@
 //
 // The first time it builds the programs (see package binaries). Whatever becomes
 // of the command, the cluster is ended, and a part that ended by itself makes
-// the program fail. Killed, it leaves no process; its folder goes with the next.
+// the program fail. It ends with its parent; killed, it leaves no process, on
+// Linux, and the next one removes its folder.
 package main
 
 import (
@@ -29,6 +30,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -42,6 +44,7 @@ import (
 const stopPatience = time.Minute
 
 func main() {
+	runtime.LockOSThread() // see endWithUs
 	buildOnly := flag.Bool("build", false, "build what the cache lacks, start nothing")
 	dir := flag.String("dir", "", "empty folder for keys, data and logs, which is kept (a temporary one)")
 	flag.Parse()
@@ -58,6 +61,9 @@ func main() {
 }
 
 func run(ctx context.Context, buildOnly bool, dir string, argv []string) error {
+	if err := endWithParent(); err != nil {
+		return err
+	}
 	cache, err := binaries.CacheDir()
 	if err != nil {
 		return err
@@ -149,5 +155,6 @@ func command(ctx context.Context, dir string, argv, variables []string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopPatience
+	endWithUs(cmd)
 	return cmd.Run()
 }

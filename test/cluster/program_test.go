@@ -30,14 +30,20 @@ type program struct {
 	control    string // URL
 }
 
-// start builds this program and runs it without a command.
-func start(t *testing.T, flags ...string) *program {
+// build builds this program and returns its path.
+func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "cluster")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
-	p := &program{cmd: exec.Command(binary, flags...)} // its end is part of the tests
+	return binary
+}
+
+// start runs argv, which is this program without a command, or runs it.
+func start(t *testing.T, argv ...string) *program {
+	t.Helper()
+	p := &program{cmd: exec.Command(argv[0], argv[1:]...)} // its end is part of the tests
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

@@ -56,7 +56,7 @@ func (c *Cluster) makeParts() {
 	)
 	c.addPart(controllerManager, httpsURL(p.controllerManager)+"/healthz", nil,
 		filepath.Join(bin.Kubernetes, "kube-controller-manager"),
-		"--kubeconfig="+c.Kubeconfig(), "--leader-elect=false",
+		"--kubeconfig="+c.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--bind-address="+loopback, "--secure-port="+strconv.Itoa(p.controllerManager),
 		"--root-ca-file="+c.pki.path("ca.crt"),
 		"--service-account-private-key-file="+c.pki.path("sa.key"),
@@ -64,7 +64,7 @@ func (c *Cluster) makeParts() {
 	)
 	c.addPart(scheduler, httpsURL(p.scheduler)+"/healthz", nil,
 		filepath.Join(bin.Kubernetes, "kube-scheduler"),
-		"--kubeconfig="+c.Kubeconfig(), "--leader-elect=false",
+		"--kubeconfig="+c.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--bind-address="+loopback, "--secure-port="+strconv.Itoa(p.scheduler),
 	)
 	c.addPart(operator, httpURL(p.operator)+"/healthz", append([]string{"KUBECONFIG=" + c.Kubeconfig()}, c.options.OperatorEnv...),
