@@ -532,17 +532,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for pair, want := range map[[2]string]int{
-		{"", ""}: 0, {"a", ""}: 1, {"", "ab"}: 2, {"steps", "steps"}: 0, {"setps", "steps"}: 1,
-		{"kitten", "sitting"}: 3, {"nodes", "node"}: 1,
-	} {
-		if got := distance(pair[0], pair[1]); got != want {
-			t.Errorf("distance%q = %d, want %d", pair, got, want)
-		}
-	}
-}
-
 // Sections and flag groups come from the same names.
 func TestGroupsCoverSettings(t *testing.T) {
 	names := map[string]bool{}

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/trainyard/trainyard/internal/spelling"
+)
 
 // find returns the setting with this key, or nil.
 func find(key string) *setting {
@@ -45,7 +49,7 @@ func nearest(path string) string {
 	}
 	best, match := 2*(len(name)/3+1), ""
 	consider := func(key, as string, sameSection bool) {
-		d := 2 * distance(plainForm(name), plainForm(as))
+		d := 2 * spelling.Distance(plainForm(name), plainForm(as))
 		if !sameSection {
 			d++
 		}
@@ -73,32 +77,4 @@ func nearest(path string) string {
 // plainForm drops what differs between the notations of one name.
 func plainForm(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours that turn a into b (optimal string alignment).
-func distance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ(a[i-1], b[j-1]))
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
-}
-
-func differ(a, b byte) int {
-	if a == b {
-		return 0
-	}
-	return 1
 }

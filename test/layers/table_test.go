@@ -34,6 +34,7 @@ var layers = []layer{
 		packages: []string{
 			"internal/config",
 			"internal/evidence",
+			"internal/instancetype",
 			"internal/logfiles",
 			"internal/pack",
 			"internal/pyenv",
@@ -53,7 +54,7 @@ var layers = []layer{
 	},
 	{
 		name:     "ground",
-		packages: []string{"internal/fault", "internal/process", "internal/ui", "internal/wait"},
+		packages: []string{"internal/fault", "internal/process", "internal/spelling", "internal/ui", "internal/wait"},
 		why:      "everything stands on these, so they stand on nothing of ours",
 	},
 }
