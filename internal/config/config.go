@@ -26,6 +26,16 @@ import (
 // Version is the version of the run file that this trainyard reads.
 const Version = 1
 
+// MaxNodes is the most Ray worker nodes that a cluster can be asked to have.
+const MaxNodes = 4096
+
+// DefaultImage is the Ray Train Deep Learning Container as AWS publishes it,
+// and DefaultRayVersion the Ray that is in it.
+const (
+	DefaultImage      = "public.ecr.aws/deep-learning-containers/ray:train-ml-cuda-v1.1"
+	DefaultRayVersion = "2.58.0"
+)
+
 // TargetLocal is this machine, the only target so far.
 const TargetLocal = "local"
 
@@ -40,13 +50,14 @@ const (
 
 // Config is a merged and valid configuration, made by [Load].
 type Config struct {
-	Version int     `json:"version" jsonschema:"required"`
-	Target  string  `json:"target"` // where the job runs
-	Python  Python  `json:"python"`
-	Cluster Cluster `json:"cluster"`
-	Job     Job     `json:"job"`
-	Train   Train   `json:"train"`
-	Verify  Verify  `json:"verify"`
+	Version    int        `json:"version" jsonschema:"required"`
+	Target     string     `json:"target"` // where the job runs
+	Python     Python     `json:"python"`
+	Cluster    Cluster    `json:"cluster"`
+	Kubernetes Kubernetes `json:"kubernetes"`
+	Job        Job        `json:"job"`
+	Train      Train      `json:"train"`
+	Verify     Verify     `json:"verify"`
 
 	origins map[string]Origin // by the Key of a Value
 }
@@ -63,6 +74,34 @@ type Cluster struct {
 	WorkersPerNode int  `json:"workersPerNode"` // 0: one, or as many as there are GPUs
 	AsHosts        bool `json:"asHosts"`        // each node a host of its own to NCCL
 	Keep           bool `json:"keep"`           // leave the cluster for the next run
+
+	Name        string `json:"name"`        // of the RayCluster; empty: from the user's name
+	Image       string `json:"image"`       // of head and workers
+	RayVersion  string `json:"rayVersion"`  // in the image
+	NodeType    string `json:"nodeType"`    // AWS instance type; empty: none of AWS's
+	GPUsPerNode int    `json:"gpusPerNode"` // 0: as the type has
+	EFAPerNode  int    `json:"efaPerNode"`  // interfaces; -1: as the type has
+}
+
+// Kubernetes is how the pods of a RayCluster are made and placed.
+type Kubernetes struct {
+	Namespace       string            `json:"namespace"`       // empty: the context's
+	Zone            string            `json:"zone"`            // empty: any, but one
+	NodeSelector    map[string]string `json:"nodeSelector"`    // labels of nodes for workers
+	Tolerations     []JSON            `json:"tolerations"`     // each a Toleration, of workers
+	HeadOnGPU       bool              `json:"headOnGPU"`       // the head may take a node with GPUs
+	Queue           string            `json:"queue"`           // Kueue's local queue; empty: none
+	Gang            bool              `json:"gang"`            // all pods at once, by KubeRay's batch scheduler
+	PriorityClass   string            `json:"priorityClass"`   // empty: the cluster's default
+	WorkerCPU       string            `json:"workerCPU"`       // quantity; empty: by the type
+	WorkerMemory    string            `json:"workerMemory"`    // quantity; empty: by the type
+	HugePages       string            `json:"hugePages"`       // quantity of 2 MiB pages; empty: by the type
+	Resources       map[string]string `json:"resources"`       // further ones of a worker, such as rdma/hca
+	Volumes         []JSON            `json:"volumes"`         // each a mountPath with a VolumeSource
+	ServiceAccount  string            `json:"serviceAccount"`  // empty: the namespace's default
+	Secrets         []string          `json:"secrets"`         // names of Secrets that become variables
+	ImagePullPolicy string            `json:"imagePullPolicy"` // empty: Always for tags, IfNotPresent for digests
+	Patches         []JSON            `json:"patches"`         // strategic merge patches of the RayCluster
 }
 
 // Job is the user's program and what surrounds it.
@@ -121,6 +160,7 @@ type Sources struct {
 	Env      func(string) (string, bool) // looks a variable up; nil: there are none
 	Flags    *pflag.FlagSet              // parsed, with flags of AddFlags; may be nil
 	Command  []string                    // what followed "--" on the command line
+	Remote   bool                        // the command is about a cluster elsewhere, whatever the target
 }
 
 // Value is one setting as it ended up. Lists and maps that hold something
@@ -154,6 +194,15 @@ func (c *Config) values(s *setting) []Value {
 		var all []Value
 		for i, text := range *p {
 			all = append(all, one(elementKey(s.key, i), text))
+		}
+		return all
+	case *[]JSON:
+		if len(*p) == 0 {
+			return []Value{one(s.key, "[]")}
+		}
+		var all []Value
+		for i, object := range *p {
+			all = append(all, one(elementKey(s.key, i), string(object)))
 		}
 		return all
 	case *map[string]string:

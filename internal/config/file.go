@@ -291,11 +291,18 @@ func (r *reader) value(s *setting, n *yaml.Node) {
 	case *[]string:
 		value.wrong, wants = n.Kind != yaml.SequenceNode, s.rule.collection
 		value.items = r.list(s, n)
+	case *[]JSON:
+		value.wrong, wants = n.Kind != yaml.SequenceNode, s.rule.collection
+		value.items = r.objects(s, n)
 	case *map[string]string:
 		value.wrong, wants = n.Kind != yaml.MappingNode, s.rule.collection
 		value.items = r.table(s, n)
 	default:
-		value.wrong = !isScalar(n, scalarTags(p)) || !assign(p, n.Value)
+		tags := scalarTags(p)
+		if s.rule.written {
+			tags = elementTags
+		}
+		value.wrong = !isScalar(n, tags) || !assign(p, n.Value)
 		value.items = []item{{text: n.Value, origin: r.at(n)}}
 	}
 	if value.wrong {

@@ -57,6 +57,8 @@ func (r *resolver) merge() {
 		switch p := s.field(r.cfg).(type) {
 		case *[]string:
 			*p = r.list(s)
+		case *[]JSON:
+			*p = r.objects(s)
 		case *map[string]string:
 			*p = r.table(s)
 		default:
@@ -94,9 +96,12 @@ func (r *resolver) lookup(name string) string {
 }
 
 // ignoresPlain reports whether a plain name would only set something that
-// nothing reads: with a command, a variable called STEPS is the command's.
+// nothing reads: with a command, a variable called STEPS is the command's, and
+// on this machine one called NAMESPACE is somebody else's. The target comes
+// before all settings that ask.
 func (r *resolver) ignoresPlain(s *setting) bool {
-	return section(s.key) == "train" && r.hasCommand()
+	return section(s.key) == "train" && r.hasCommand() ||
+		s.remote && r.cfg.Target == TargetLocal && !r.Remote
 }
 
 func (r *resolver) hasCommand() bool {
@@ -122,7 +127,10 @@ func (r *resolver) scalar(s *setting, p any) {
 func (r *resolver) wrong(s *setting, at Origin, key, shown string) {
 	hint := ""
 	if at.Kind == FromPlainEnv {
-		hint = fmt.Sprintf("unset %s if it is there for something else, or give --%s", s.plain, s.flag)
+		hint = fmt.Sprintf("unset %s if it is there for something else", s.plain)
+		if s.flag != "" {
+			hint += ", or give --" + s.flag
+		}
 	}
 	r.problems.addHint(hint, at, "%s is %s, must be %s", key, shown, s.rule.wants)
 }
@@ -168,8 +176,11 @@ func (r *resolver) table(s *setting) map[string]string {
 		if !s.rule.allows(&it.name) {
 			r.problems.add(it.origin, "%s has the name %s, must be %s", s.key, show(it.name), s.rule.wants)
 		}
-		if !isText(it.text) {
+		switch {
+		case !isText(it.text):
 			r.problems.add(it.origin, "%s is %s, must be text", key, show(it.text))
+		case !s.rule.value.MatchString(it.text):
+			r.problems.add(it.origin, "%s is %s, must be %s", key, show(it.text), s.rule.valueWants)
 		}
 	}
 	return table
@@ -189,11 +200,18 @@ func (r *resolver) assignments(s *setting) []item {
 	return items
 }
 
+// maxLocalNodes is more than any machine has a use for: each is a Ray node of
+// several processes.
+const maxLocalNodes = 64
+
 const trainOnly = "train settings are for the built-in training; " +
 	"a command takes its own arguments after --"
 
 // check reports what only shows between settings.
 func (r *resolver) check() {
+	if n := r.cfg.Cluster.Nodes; r.cfg.Target == TargetLocal && !r.Remote && n > maxLocalNodes && n <= MaxNodes {
+		r.problems.add(r.cfg.Origin("cluster.nodes"), "cluster.nodes is %d, must be at most %d on this machine", n, maxLocalNodes)
+	}
 	command := r.cfg.Job.Command
 	if len(command) == 0 {
 		return

@@ -63,13 +63,18 @@ func read(t *testing.T, path string) []byte {
 // load loads a run file with flags, variables and a command.
 func load(t *testing.T, file []byte, args []string, env map[string]string, command ...string) (*Config, error) {
 	t.Helper()
+	return Load(sources(t, file, args, env, command...))
+}
+
+func sources(t *testing.T, file []byte, args []string, env map[string]string, command ...string) Sources {
+	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	return Load(Sources{File: file, FileName: FileName, Env: lookup, Flags: fs, Command: command})
+	return Sources{File: file, FileName: FileName, Env: lookup, Flags: fs, Command: command}
 }
 
 // report is an error as a user gets to see it, with its hints.
@@ -118,7 +123,22 @@ func TestLoadFull(t *testing.T) {
 		Version: 1,
 		Target:  "local",
 		Python:  Python{Interpreter: "/usr/bin/python3.11", TorchIndex: "https://wheels.example.com/cpu"},
-		Cluster: Cluster{Nodes: 4, WorkersPerNode: 2, AsHosts: true, Keep: true},
+		Cluster: Cluster{
+			Nodes: 4, WorkersPerNode: 2, AsHosts: true, Keep: true, Name: "mine", Image: "registry.example.com:5000/ray/train:v1@sha256:" + strings.Repeat("0123456789abcdef", 4),
+			RayVersion: "2.59.1", NodeType: "p5.48xlarge", GPUsPerNode: 8, EFAPerNode: 32,
+		},
+		Kubernetes: Kubernetes{
+			Namespace: "ray-train", Zone: "us-east-1a", NodeSelector: map[string]string{"role": "gpu-worker", "example.com/pool": "1"},
+			Tolerations: []JSON{`{"effect":"NoSchedule","key":"dedicated","operator":"Equal","value":"training"}`},
+			HeadOnGPU:   true, Queue: "team-a", Gang: true, PriorityClass: "high", WorkerCPU: "160", WorkerMemory: "1500Gi", HugePages: "5Gi",
+			Resources: map[string]string{"rdma/hca": "8"},
+			Volumes: []JSON{
+				`{"mountPath":"/data","name":"fsx","persistentVolumeClaim":{"claimName":"fsx"},"readOnly":true}`,
+				`{"csi":{"driver":"s3.csi.example.com","volumeAttributes":{"bucketName":"b","mode":"0755"}},"mountPath":"/bucket"}`,
+			},
+			ServiceAccount: "trainer", Secrets: []string{"wandb", "hf.token"}, ImagePullPolicy: "Never",
+			Patches: []JSON{`{"spec":{"headGroupSpec":{"enableIngress":false,"template":{"spec":{"terminationGracePeriodSeconds":5}}},"upgradeStrategy":null}}`},
+		},
 		Job: Job{
 			Command:    []string{"python", "train.py", "--lr", "1e-4", "--epochs", "3", "--amp", "true"},
 			WorkingDir: "examples/mnist",
@@ -161,8 +181,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Version: 1, Target: "local", Cluster: Cluster{Nodes: 2},
-		Job: Job{WorkingDir: ".", Env: map[string]string{}},
+		Version: 1, Target: "local",
+		Cluster:    Cluster{Nodes: 2, Image: DefaultImage, RayVersion: "2.58.0", NodeType: "g6.12xlarge", EFAPerNode: -1},
+		Kubernetes: Kubernetes{NodeSelector: map[string]string{}, Resources: map[string]string{}},
+		Job:        Job{WorkingDir: ".", Env: map[string]string{}},
 		Train: Train{
 			Model: "tiny", BrokenLines: "skip", Accumulate: 1, Schedule: "constant", WarmupSteps: -1, WeightDecay: 0.1,
 			Clip: 1, Seed: 42, EvalEvery: -1, Parallel: "auto", Precision: "bf16", Compile: "auto", ActivationCheckpointing: "auto",
@@ -187,6 +209,21 @@ var sampleValues = map[string][4]string{
 	"python.torchIndex":             {"http://a/b", "https://b", "file:///c", "https://d:8080/e"},
 	"cluster.nodes":                 {"1", "64", "3", "4"},
 	"cluster.workersPerNode":        {"1", "2", "3", "4"},
+	"cluster.name":                  {"a", "b", "c", "d"},
+	"cluster.image":                 {"a", "b:1", "c/d", "e:5000/f:v1"},
+	"cluster.rayVersion":            {"2.59.0", "2.60.1", "3.0.0", "2.58.0rc1"},
+	"cluster.nodeType":              {"g6.xlarge", "p5.48xlarge", "p4d.24xlarge", "x"},
+	"cluster.gpusPerNode":           {"1", "2", "4", "8"},
+	"cluster.efaPerNode":            {"0", "1", "4", "32"},
+	"kubernetes.namespace":          {"a", "b", "c", "d"},
+	"kubernetes.zone":               {"us-east-1a", "us-east-1b", "us-east-1c", "use1-az4"},
+	"kubernetes.queue":              {"a", "b", "c", "d"},
+	"kubernetes.priorityClass":      {"a", "b", "c", "d"},
+	"kubernetes.workerCPU":          {"1", "1500m", "2.5", "40"},
+	"kubernetes.workerMemory":       {"1Gi", "2G", "3Ti", "500Mi"},
+	"kubernetes.hugePages":          {"0", "5Gi", "5120Mi", "1Gi"},
+	"kubernetes.serviceAccount":     {"a", "b", "c", "d"},
+	"kubernetes.imagePullPolicy":    {"Always", "IfNotPresent", "Never", "Always"},
 	"job.workingDir":                {"a", "b", "c", "d"},
 	"job.timeout":                   {"1s", "2m0s", "3h0m0s", "4ms"},
 	"train.model":                   {"a", "b", "c", "d"},
@@ -241,20 +278,25 @@ func samplesOf(t *testing.T, s *setting) [4]string {
 func TestPrecedence(t *testing.T) {
 	for i := range settings {
 		s := &settings[i]
-		if s.collection() || s.flag == "" {
+		if s.env() == "" {
 			continue
 		}
 		t.Run(s.key, func(t *testing.T) {
 			samples := samplesOf(t, s)
 			file, line := fileWith(s.key, samples[3])
-			args := []string{"--" + s.flag + "=" + samples[0]}
+			var args []string
+			if s.flag != "" {
+				args = []string{"--" + s.flag + "=" + samples[0]}
+			}
 			env := map[string]string{s.env(): samples[1]}
 			if s.plain != "" {
 				env[s.plain] = samples[2]
 			}
 			check := func(wantText string, want Origin) {
 				t.Helper()
-				c, err := load(t, file, args, env)
+				src := sources(t, file, args, env)
+				src.Remote = true
+				c, err := Load(src)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -267,7 +309,9 @@ func TestPrecedence(t *testing.T) {
 					t.Errorf("origin %+v, want %+v", got, want)
 				}
 			}
-			check(samples[0], Origin{Kind: FromFlag, Name: "--" + s.flag})
+			if s.flag != "" {
+				check(samples[0], Origin{Kind: FromFlag, Name: "--" + s.flag})
+			}
 			args = nil
 			check(samples[1], Origin{Kind: FromEnv, Name: s.env()})
 			env[s.env()] = ""
@@ -304,13 +348,16 @@ func TestEnvironmentNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"TRAINYARD_TARGET", "TRAINYARD_PYTHON", "TRAINYARD_TORCH_INDEX", "TRAINYARD_NODES",
-		"TRAINYARD_WORKERS_PER_NODE", "TRAINYARD_WORKING_DIR", "TRAINYARD_TIMEOUT", "TRAINYARD_EXPECT",
+		"TRAINYARD_WORKERS_PER_NODE", "TRAINYARD_WORKING_DIR", "TRAINYARD_RAY_VERSION", "TRAINYARD_WORKER_CPU", "TRAINYARD_TIMEOUT", "TRAINYARD_EXPECT",
 	} {
 		if !slices.Contains(own, name) {
 			t.Errorf("no setting reads %s", name)
 		}
 	}
-	want := []string{"MODEL_ID", "STEPS", "SEQ_LEN", "BATCH_SIZE", "LEARNING_RATE", "NUM_WORKERS"}
+	want := []string{
+		"GPU_NODE_COUNT", "RAY_CLUSTER_NAME", "DLC_IMAGE", "RAY_VERSION", "GPU_NODE_TYPE", "GPUS_PER_NODE", "NAMESPACE", "GPU_AZ",
+		"MODEL_ID", "STEPS", "SEQ_LEN", "BATCH_SIZE", "LEARNING_RATE", "NUM_WORKERS",
+	}
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("plain names (-want +got):\n%s", diff)
 	}
@@ -358,7 +405,7 @@ func TestProblemsOfFlagsAndEnvironment(t *testing.T) {
 	}{
 		{
 			name: "everything-at-once",
-			file: "version: 1\ncluster:\n  nodes: 99\ntrain:\n  stepz: 3\n",
+			file: "version: 1\ncluster:\n  nodes: 9999\ntrain:\n  stepz: 3\n",
 			args: []string{
 				"--target=eks", "--workers-per-node=two", "--as-hosts=maybe", "--env=NAME", "--env=1A=x", "--pip=",
 				"--timeout=90", "--expect=EFA", "--data=", "--torch-index=wheels.example.com/cpu",
@@ -378,6 +425,7 @@ func TestProblemsOfFlagsAndEnvironment(t *testing.T) {
 			file: "version: 1\njob:\n  command: [python, train.py]\n",
 			args: []string{"--steps=5"},
 		},
+		{name: "too-many-for-this-machine", args: []string{"--nodes=65"}},
 		{name: "empty-program", command: []string{"", "x"}},
 		{name: "not-utf8", args: []string{"--working-dir=a\xff", "--env=A=\xff"}, command: []string{"python", "\xff"}},
 		{
@@ -425,6 +473,23 @@ func TestCommandIgnoresPlainNames(t *testing.T) {
 	}
 }
 
+// What may be set for other reasons must not keep a local run from starting.
+func TestLocalIgnoresPlainNamesOfClusters(t *testing.T) {
+	env := map[string]string{"NAMESPACE": "Not_A_Name", "RAY_VERSION": "latest", "GPU_NODE_TYPE": "x"}
+	c, err := load(t, nil, nil, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.PlainValues(); len(got) > 0 || c.Cluster.NodeType != "g6.12xlarge" {
+		t.Errorf("used %v, node type %q", got, c.Cluster.NodeType)
+	}
+	src := sources(t, nil, nil, env)
+	src.Remote = true
+	if _, err := Load(src); err == nil {
+		t.Error("a command about a cluster took them too")
+	}
+}
+
 func TestPlainValues(t *testing.T) {
 	c, err := load(t, nil, []string{"--seq-len=7"}, map[string]string{"STEPS": "5", "SEQ_LEN": "9", "TRAINYARD_NODES": "3"})
 	if err != nil {
@@ -456,7 +521,7 @@ func TestProblemsAreValues(t *testing.T) {
 	}
 	want := &Problem{
 		Origin{Kind: FromFile, Name: FileName, Line: 3, Column: 10},
-		"cluster.nodes is 0, must be an integer from 1 to 64",
+		"cluster.nodes is 0, must be an integer from 1 to 4096",
 	}
 	if diff := cmp.Diff(want, problem); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -45,6 +45,15 @@ func (c *Config) lines(s *setting) []line {
 			lines = append(lines, one(indent+"  - "+quote(v.Text), v))
 		}
 		return lines
+	case *[]JSON:
+		if len(*p) == 0 {
+			return []line{one(indent+name+": []", values[0])}
+		}
+		lines := []line{{text: indent + name + ":"}}
+		for _, v := range values {
+			lines = append(lines, one(indent+"  - "+v.Text, v))
+		}
+		return lines
 	case *map[string]string:
 		if len(*p) == 0 {
 			return []line{one(indent+name+": {}", values[0])}

@@ -137,7 +137,8 @@ verify:
 2. The setting's own variable, such as ` + "`TRAINYARD_STEPS`" + `.
 3. The plain name of the AWS example that trainyard replaces, such as ` + "`STEPS`" + `.
    Such a name may be set for another reason, so a run lists those it used.
-   With a command of your own they are the command's and set nothing.
+   With a command of your own they are the command's and set nothing, and
+   neither do names such as ` + "`NAMESPACE`" + ` when the job runs on this machine.
 4. The run file.
 5. The default.
 

@@ -65,7 +65,7 @@ func describeSetting(root *jsonschema.Schema, s *setting) error {
 	node.Description = s.doc
 	s.rule.schema(node)
 	switch p := s.field(new(Config)).(type) {
-	case *[]string, *map[string]string:
+	case *[]string, *[]JSON, *map[string]string:
 	case *string:
 		node.Default = s.standard
 	default:

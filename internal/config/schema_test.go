@@ -170,25 +170,39 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		"target":                 {"local", "eks", "7", `""`},
 		"python":                 {"", "{}", "[]", "python3", "{interpretr: x}"},
 		"python.torchIndex":      {`""`, "https://a.example/x", "ftp://a", "a", "https://u:p@a/", "https://u@a", "file:///x", "file://x", "https://"},
-		"cluster.nodes":          {"0", "1", "64", "65", `"2"`, "2.5", "[]", "true", ""},
+		"cluster.nodes":          {"0", "1", "4096", "4097", `"2"`, "2.5", "[]", "true", ""},
 		"cluster.workersPerNode": {"-1", "0", "1000"},
 		"cluster.keep":           {"true", "false", "yes", "1", `"true"`},
-		"job.command":            {"[]", "[a, 1, 1e-4, true]", "[null]", "[[a]]", "a", "{}"},
-		"job.env":                {"{}", "{A: 1, b_2: x}", "{1A: x}", `{"": x}`, "{A: null}", "{A: [1]}", "[]"},
-		"job.pip":                {"[]", "[a]", `[""]`, "a", `[" "]`, `["a\nb"]`},
-		"job.timeout":            {"0", "30", "30m", "1h30m", "1.5h", "-5m", "5 m", "m", `"0"`, "+5s", "1m0", ".5s", "."},
-		"job.workingDir":         {".", `""`, "7"},
-		"train.steps":            {"0", "1", "-1", "many"},
-		"train.learningRate":     {"0", "2e-5", "-1", "1", "x"},
-		"train.seed":             {"0", "4294967295", "4294967296", "-1"},
-		"train.model":            {"tiny", `""`, "2026-11-29"},
-		"verify.expect":          {"any", "efa", "rdma", "ib", "socket", "tcp", "EFA"},
-		"verify":                 {"", "null", "efa"},
+		"cluster.name":           {`""`, "a", "a-1", "A", "1a", "a-", "a.b", strings.Repeat("a", 47), strings.Repeat("a", 48)},
+		"cluster.image": {
+			DefaultImage, `""`, "a", "a:v1", "host:5000/a/b:v1", "a b", "a:", "A/b:c", "a@sha256:" + strings.Repeat("0", 64), "a@sha256:0", "a:v@sha256:" + strings.Repeat("f", 64),
+		},
+		"cluster.rayVersion":         {"2.58.0", "2.58", "latest", "3.0.0rc1", `""`},
+		"cluster.efaPerNode":         {"-2", "-1", "0", "65"},
+		"kubernetes.namespace":       {`""`, "a", "a.b", "-a", strings.Repeat("a", 63), strings.Repeat("a", 64)},
+		"kubernetes.nodeSelector":    {"{}", "{role: gpu}", "{a.b/c: 1}", "{role: null}", "{role: a b}", "{-x: y}", "{a/b/c: d}", "[]"},
+		"kubernetes.tolerations":     {"[]", "[{}]", "[{key: a, n: 1.5, b: [true, null]}]", "[a]", "{}", "[[]]"},
+		"kubernetes.resources":       {"{}", "{rdma/hca: 8}", "{rdma/hca: 1.5Gi}", "{rdma/hca: 8x}"},
+		"kubernetes.workerMemory":    {`""`, "160Gi", "160GB", "40", "1.5", "true", "-1Gi", "1.5Ti"},
+		"kubernetes.secrets":         {"[]", "[a.b]", "[A]", `[""]`, "a"},
+		"kubernetes.queue":           {`""`, "a.b", "a_b"},
+		"kubernetes.imagePullPolicy": {`""`, "Always", "always"},
+		"job.command":                {"[]", "[a, 1, 1e-4, true]", "[null]", "[[a]]", "a", "{}"},
+		"job.env":                    {"{}", "{A: 1, b_2: x}", "{1A: x}", `{"": x}`, "{A: null}", "{A: [1]}", "[]"},
+		"job.pip":                    {"[]", "[a]", `[""]`, "a", `[" "]`, `["a\nb"]`},
+		"job.timeout":                {"0", "30", "30m", "1h30m", "1.5h", "-5m", "5 m", "m", `"0"`, "+5s", "1m0", ".5s", "."},
+		"job.workingDir":             {".", `""`, "7"},
+		"train.steps":                {"0", "1", "-1", "many"},
+		"train.learningRate":         {"0", "2e-5", "-1", "1", "x"},
+		"train.seed":                 {"0", "4294967295", "4294967296", "-1"},
+		"train.model":                {"tiny", `""`, "2026-11-29"},
+		"verify.expect":              {"any", "efa", "rdma", "ib", "socket", "tcp", "EFA"},
+		"verify":                     {"", "null", "efa"},
 	}
 	for key, texts := range tests {
 		for _, text := range texts {
 			file, _ := fileWith(key, text)
-			_, loadErr := Load(Sources{File: file})
+			_, loadErr := Load(Sources{File: file, Remote: true})
 			schemaErr := checkSchema(schema, file)
 			if (loadErr == nil) != (schemaErr == nil) {
 				t.Errorf("%s: %s\nloader: %v\nschema: %v", key, text, loadErr, schemaErr)

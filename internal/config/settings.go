@@ -1,15 +1,9 @@
 package config
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/invopop/jsonschema"
 )
 
 // setting is one row of the table: everything that is known about a key.
@@ -22,22 +16,31 @@ type setting struct {
 	doc      string            // one line, for flag help, template, schema and docs
 	field    func(*Config) any // pointer to the field
 	rule     rule
+	remote   bool // read only where the job does not run on this machine
 	whole    bool // a list that a stronger source replaces instead of adding to
 }
 
 // env is the setting's own name in the environment: every setting that holds
-// a single value has one, made from its flag.
+// a single value has one, made from its flag or else from its key.
 func (s *setting) env() string {
-	if s.flag == "" || s.collection() {
+	_, last, nested := strings.Cut(s.key, ".")
+	switch {
+	case s.collection() || s.flag == "" && !nested:
 		return ""
+	case s.flag == "":
+		return "TRAINYARD_" + strings.ToUpper(wordStart.ReplaceAllString(last, "${1}_$2"))
+	default:
+		return "TRAINYARD_" + strings.ToUpper(strings.ReplaceAll(s.flag, "-", "_"))
 	}
-	return "TRAINYARD_" + strings.ToUpper(strings.ReplaceAll(s.flag, "-", "_"))
 }
+
+// wordStart is where a word starts in a key: rayVersion, workerCPU.
+var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // collection reports whether the setting is a list or a map.
 func (s *setting) collection() bool {
 	switch s.field(new(Config)).(type) {
-	case *[]string, *map[string]string:
+	case *[]string, *[]JSON, *map[string]string:
 		return true
 	}
 	return false
@@ -50,6 +53,7 @@ var groups = []group{
 	{"target", "Target", ""},
 	{"python", "Python", "the Python environment of the job"},
 	{"cluster", "Cluster", "the shape of the Ray cluster"},
+	{"kubernetes", "Kubernetes", "how the pods of a cluster on Kubernetes are made and placed"},
 	{"job", "Job", "the program to run and what it needs"},
 	{"train", "Built-in training", "the built-in training, which runs when there is no job.command"},
 	{"verify", "Transport check", "what must be proven about the network that carried the job"},
@@ -80,9 +84,9 @@ var settings = []setting{
 	},
 
 	{
-		key: "cluster.nodes", flag: "nodes", arg: "N", standard: "2", doc: "Ray worker nodes, without the head",
+		key: "cluster.nodes", flag: "nodes", arg: "N", plain: "GPU_NODE_COUNT", standard: "2", doc: "Ray worker nodes, without the head; the most, if fewer exist",
 		field: func(c *Config) any { return &c.Cluster.Nodes },
-		rule:  between(1, 64),
+		rule:  between(1, MaxNodes),
 	},
 	{
 		key: "cluster.workersPerNode", flag: "workers-per-node", arg: "N", standard: "0", doc: "training workers a node; 0: one, or one a GPU",
@@ -98,6 +102,130 @@ var settings = []setting{
 		key: "cluster.keep", flag: "keep", standard: "false", doc: "leave the cluster running for the next run",
 		field: func(c *Config) any { return &c.Cluster.Keep },
 		rule:  trueOrFalse(),
+	},
+	{
+		key: "cluster.name", flag: "ray-cluster", arg: "NAME", plain: "RAY_CLUSTER_NAME", doc: "name of the RayCluster; empty: trainyard- and your user name",
+		field:  func(c *Config) any { return &c.Cluster.Name },
+		rule:   matching("a name of a-z, 0-9 and -, at most 47 long", clusterName),
+		remote: true,
+	},
+	{
+		key: "cluster.image", flag: "image", arg: "IMAGE", plain: "DLC_IMAGE", standard: DefaultImage, doc: "image of all pods; a digest in it makes them alike for certain",
+		field:  func(c *Config) any { return &c.Cluster.Image },
+		rule:   matching("an image such as registry/name:tag or registry/name@sha256:...", imageReference),
+		remote: true,
+	},
+	{
+		key: "cluster.rayVersion", plain: "RAY_VERSION", standard: DefaultRayVersion, doc: "version of Ray in the image",
+		field:  func(c *Config) any { return &c.Cluster.RayVersion },
+		rule:   matching("a version such as "+DefaultRayVersion, rayVersion),
+		remote: true,
+	},
+	{
+		key: "cluster.nodeType", flag: "node-type", arg: "TYPE", plain: "GPU_NODE_TYPE", standard: "g6.12xlarge", doc: "AWS instance type of the workers' nodes; empty: none of AWS's",
+		field:  func(c *Config) any { return &c.Cluster.NodeType },
+		rule:   text(),
+		remote: true,
+	},
+	{
+		key: "cluster.gpusPerNode", flag: "gpus-per-node", arg: "N", plain: "GPUS_PER_NODE", standard: "0", doc: "GPUs of a worker pod; 0: all that the type has",
+		field:  func(c *Config) any { return &c.Cluster.GPUsPerNode },
+		rule:   between(0, 64),
+		remote: true,
+	},
+	{
+		key: "cluster.efaPerNode", standard: "-1", doc: "EFA interfaces of a worker pod; -1: all that the type has",
+		field: func(c *Config) any { return &c.Cluster.EFAPerNode },
+		rule:  between(-1, 64),
+	},
+
+	{
+		key: "kubernetes.namespace", flag: "namespace", arg: "NAME", plain: "NAMESPACE", doc: "namespace of the RayCluster; empty: the context's",
+		field:  func(c *Config) any { return &c.Kubernetes.Namespace },
+		rule:   matching("a name of a-z, 0-9 and -", optionalLabel),
+		remote: true,
+	},
+	{
+		key: "kubernetes.zone", flag: "zone", arg: "ZONE", plain: "GPU_AZ", doc: "zone of all workers, such as us-east-1a; empty: one of any",
+		field:  func(c *Config) any { return &c.Kubernetes.Zone },
+		rule:   matching("the name of a zone", labelValue),
+		remote: true,
+	},
+	{
+		key: "kubernetes.nodeSelector", doc: "labels that the workers' nodes have",
+		field: func(c *Config) any { return &c.Kubernetes.NodeSelector },
+		rule:  named("labels with values", "a label such as role or example.com/role", qualifiedName, "the value of a label", labelValue),
+	},
+	{
+		key: "kubernetes.tolerations", doc: "taints that workers tolerate beside nvidia.com/gpu",
+		field: func(c *Config) any { return &c.Kubernetes.Tolerations },
+		rule:  mappings("a list such as [{key: dedicated, operator: Exists}]", "a toleration such as {key: dedicated, operator: Exists}"),
+	},
+	{
+		key: "kubernetes.headOnGPU", standard: "false", doc: "let the head run on a node with GPUs, where all have some",
+		field: func(c *Config) any { return &c.Kubernetes.HeadOnGPU },
+		rule:  trueOrFalse(),
+	},
+	{
+		key: "kubernetes.queue", flag: "queue", arg: "NAME", doc: "local queue of Kueue to wait in; empty: none",
+		field: func(c *Config) any { return &c.Kubernetes.Queue },
+		rule:  matching("the name of a LocalQueue", optionalSubdomain),
+	},
+	{
+		key: "kubernetes.gang", standard: "false", doc: "start all pods or none, by the operator's batch scheduler",
+		field: func(c *Config) any { return &c.Kubernetes.Gang },
+		rule:  trueOrFalse(),
+	},
+	{
+		key: "kubernetes.priorityClass", doc: "PriorityClass of all pods; empty: the cluster's default",
+		field: func(c *Config) any { return &c.Kubernetes.PriorityClass },
+		rule:  matching("the name of a PriorityClass", optionalSubdomain),
+	},
+	{
+		key: "kubernetes.workerCPU", doc: "CPUs of a worker pod; empty: 5/6 of the type's",
+		field: func(c *Config) any { return &c.Kubernetes.WorkerCPU },
+		rule:  amount("empty or a quantity such as 40 or 1500m"),
+	},
+	{
+		key: "kubernetes.workerMemory", doc: "memory of a worker pod; empty: 5/6 of the type's",
+		field: func(c *Config) any { return &c.Kubernetes.WorkerMemory },
+		rule:  amount("empty or a quantity such as 160Gi"),
+	},
+	{
+		key: "kubernetes.hugePages", doc: "pages of 2 MiB for a worker pod; empty: as the type wants",
+		field: func(c *Config) any { return &c.Kubernetes.HugePages },
+		rule:  amount("empty or a quantity such as 5Gi or 0"),
+	},
+	{
+		key: "kubernetes.resources", doc: "further resources of a worker pod, such as rdma/hca: 8",
+		field: func(c *Config) any { return &c.Kubernetes.Resources },
+		rule:  named("resources with quantities", "a resource such as rdma/hca", qualifiedName, "a quantity such as 8", someQuantity),
+	},
+	{
+		key: "kubernetes.volumes", doc: "volumes of all pods: mountPath and a Kubernetes volume source",
+		field: func(c *Config) any { return &c.Kubernetes.Volumes },
+		rule: mappings("a list such as [{mountPath: /data, persistentVolumeClaim: {claimName: data}}]",
+			"a volume such as {mountPath: /data, persistentVolumeClaim: {claimName: data}}"),
+	},
+	{
+		key: "kubernetes.serviceAccount", doc: "ServiceAccount of all pods; empty: the namespace's default",
+		field: func(c *Config) any { return &c.Kubernetes.ServiceAccount },
+		rule:  matching("the name of a ServiceAccount", optionalSubdomain),
+	},
+	{
+		key: "kubernetes.secrets", doc: "Secrets whose keys become variables of all pods",
+		field: func(c *Config) any { return &c.Kubernetes.Secrets },
+		rule:  elements("a list such as [wandb]", "the name of a Secret", subdomain),
+	},
+	{
+		key: "kubernetes.imagePullPolicy", doc: "empty: Always for a tag, IfNotPresent for a digest",
+		field: func(c *Config) any { return &c.Kubernetes.ImagePullPolicy },
+		rule:  matching("empty, Always, IfNotPresent or Never", pullPolicy),
+	},
+	{
+		key: "kubernetes.patches", doc: "strategic merge patches of the RayCluster, the last word",
+		field: func(c *Config) any { return &c.Kubernetes.Patches },
+		rule:  mappings("a list such as [{spec: {suspend: true}}]", "a patch such as {spec: {suspend: true}}"),
 	},
 
 	{
@@ -278,177 +406,4 @@ var settings = []setting{
 		field: func(c *Config) any { return &c.Verify.FailFast },
 		rule:  trueOrFalse(),
 	},
-}
-
-// rule is what a setting allows, once for people, once for the loader and
-// once for editors.
-type rule struct {
-	wants      string                   // follows "must be" in a message
-	allows     func(p any) bool         // p as setting.field gives it; of a list each element, of a map each name
-	schema     func(*jsonschema.Schema) // narrows the schema of the field's type
-	collection string                   // what the list or map must be as a whole
-}
-
-// allow makes a rule's function for fields of one type.
-func allow[T any](ok func(T) bool) func(p any) bool {
-	return func(p any) bool {
-		v, fits := p.(*T)
-		return fits && ok(*v)
-	}
-}
-
-func everything(any) bool { return true }
-
-func noSchema(*jsonschema.Schema) {}
-
-func exactly(n int) rule {
-	return rule{
-		wants:  fmt.Sprintf("the number %d", n),
-		allows: allow(func(v int) bool { return v == n }),
-		schema: func(s *jsonschema.Schema) { s.Const = n },
-	}
-}
-
-func between(lo, hi int) rule {
-	return rule{
-		wants:  fmt.Sprintf("an integer from %d to %d", lo, hi),
-		allows: allow(func(v int) bool { return lo <= v && v <= hi }),
-		schema: func(s *jsonschema.Schema) {
-			s.Minimum, s.Maximum = json.Number(strconv.Itoa(lo)), json.Number(strconv.Itoa(hi))
-		},
-	}
-}
-
-func atLeast(lo int) rule {
-	return rule{
-		wants:  fmt.Sprintf("an integer >= %d", lo),
-		allows: allow(func(v int) bool { return v >= lo }),
-		schema: func(s *jsonschema.Schema) { s.Minimum = json.Number(strconv.Itoa(lo)) },
-	}
-}
-
-func number() rule {
-	return rule{
-		wants:  "a number >= 0, such as 2e-5",
-		allows: allow(func(v float64) bool { return v >= 0 }),
-		schema: func(s *jsonschema.Schema) { s.Minimum = "0" },
-	}
-}
-
-func trueOrFalse() rule {
-	return rule{wants: "true or false", allows: everything, schema: noSchema}
-}
-
-// duration takes Go's notation. A bare 0 needs no unit; any other bare number
-// is refused, since nobody can tell seconds from minutes.
-func duration() rule {
-	return rule{
-		wants:  "0 or a duration such as 90s, 30m or 2h",
-		allows: everything, // the parser takes no negative one
-		schema: func(s *jsonschema.Schema) {
-			s.Type = ""
-			s.AnyOf = []*jsonschema.Schema{
-				{Type: "string", Pattern: `^\+?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`},
-				{Type: "integer", Enum: []any{0}},
-			}
-		},
-	}
-}
-
-func text() rule {
-	return rule{wants: "text", allows: everything, schema: noSchema}
-}
-
-func nonEmpty(wants string) rule {
-	one := uint64(1)
-	return rule{
-		wants:  wants,
-		allows: allow(func(v string) bool { return v != "" }),
-		schema: func(s *jsonschema.Schema) { s.MinLength = &one },
-	}
-}
-
-func oneOf(names ...string) rule {
-	wants := "one of " + strings.Join(names, ", ")
-	if len(names) == 1 {
-		wants = names[0] + " (all there is so far)"
-	}
-	return rule{
-		wants:  wants,
-		allows: allow(func(v string) bool { return slices.Contains(names, v) }),
-		schema: func(s *jsonschema.Schema) {
-			for _, name := range names {
-				s.Enum = append(s.Enum, name)
-			}
-		},
-	}
-}
-
-// elements is the rule for each string of a list: any text, or text that
-// matches a pattern.
-func elements(collection, wants string, pattern *regexp.Regexp) rule {
-	return rule{
-		wants:      wants,
-		allows:     allow(func(v string) bool { return isText(v) && pattern.MatchString(v) }),
-		schema:     func(s *jsonschema.Schema) { s.Items = scalarSchema(pattern) },
-		collection: collection,
-	}
-}
-
-// variables is the rule for the names of a map.
-func variables() rule {
-	return rule{
-		wants:  "letters, digits and _",
-		allows: allow(variableName.MatchString),
-		schema: func(s *jsonschema.Schema) {
-			s.PropertyNames = &jsonschema.Schema{Pattern: variableName.String()}
-			s.AdditionalProperties = scalarSchema(anything)
-		},
-		collection: "names with values",
-	}
-}
-
-// scalarSchema takes a scalar of any type where the text that was written
-// counts: --lr 1e-4, DEBUG: 1.
-func scalarSchema(pattern *regexp.Regexp) *jsonschema.Schema {
-	s := &jsonschema.Schema{Extras: map[string]any{"type": []string{"string", "number", "boolean"}}}
-	if pattern != anything {
-		s.Pattern = pattern.String()
-	}
-	return s
-}
-
-var anything = regexp.MustCompile(``)
-
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// requirement is one line that is not blank.
-var requirement = regexp.MustCompile(`^[^\n\r]*\S[^\n\r]*$`)
-
-// indexPattern has no place for credentials: they would show in listings, run
-// folders and the arguments of processes.
-var indexPattern = regexp.MustCompile(`^$|^(https?://[^@/?#]+([/?#].*)?|file:///.*)$`)
-
-func indexURL() rule {
-	return rule{
-		wants: "an http, https or file URL without credentials",
-		allows: allow(func(v string) bool {
-			u, err := url.Parse(v)
-			return err == nil && indexPattern.MatchString(v) && (v == "" || u.Scheme == "file" || u.Hostname() != "")
-		}),
-		schema: func(s *jsonschema.Schema) { s.Pattern = indexPattern.String() },
-	}
-}
-
-var userinfo = regexp.MustCompile(`//[^/@]*@`)
-
-// show returns text as a message may quote it: short, and without the
-// credentials of a URL.
-func show(text string) string {
-	const most = 40
-	text = userinfo.ReplaceAllString(text, "//...@")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return strconv.Quote(text)
 }
