@@ -21,7 +21,9 @@ import (
 // reaches it as any client of Kubernetes would: through the apiserver.
 func checkForward(t *testing.T, config *rest.Config, pod string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "hello")
+	}))
 	defer server.Close()
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

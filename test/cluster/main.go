@@ -72,7 +72,11 @@ func run(ctx context.Context, buildOnly bool, dir string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := binaries.Ensure(ctx, cache, filepath.Join(here, "pins"), tell)
+	pins := filepath.Join(here, "pins")
+	if _, err := os.Stat(pins); err != nil {
+		return fmt.Errorf("finding what to build: %w; start it with go run -C test/cluster", err)
+	}
+	dirs, err := binaries.Ensure(ctx, cache, pins, tell)
 	if err != nil || buildOnly {
 		return err
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -26,28 +28,48 @@ func installCRDs(ctx context.Context, config *rest.Config, dir string) error {
 	if err != nil {
 		return err
 	}
-	crds := client.ApiextensionsV1().CustomResourceDefinitions()
-	var names []string
+	var crds []*apiextensions.CustomResourceDefinition
 	for _, file := range files {
 		crd, err := readCRD(file)
 		if err != nil {
 			return err
 		}
-		if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		_, err = client.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating %s: %w", crd.Name, err)
 		}
-		names = append(names, crd.Name)
+		crds = append(crds, crd)
 	}
-	for _, name := range names {
-		err := wait.PollUntilContextCancel(ctx, healthInterval, true, func(ctx context.Context) (bool, error) {
-			crd, err := crds.Get(ctx, name, metav1.GetOptions{})
-			return err == nil && established(crd), err
+	for _, crd := range crds {
+		err := wait.PollUntilContextCancel(ctx, healthInterval, true, func(context.Context) (bool, error) {
+			return served(client.Discovery(), crd)
 		})
 		if err != nil {
-			return fmt.Errorf("waiting for %s: %w", name, err)
+			return fmt.Errorf("waiting for %s: %w", crd.Name, err)
 		}
 	}
 	return nil
+}
+
+// served asks what the apiserver serves, which is a few bytes; the status of a
+// definition comes with megabytes of schema.
+func served(client discovery.ServerResourcesInterface, crd *apiextensions.CustomResourceDefinition) (bool, error) {
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list, err := client.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + version.Name)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func readCRD(file string) (*apiextensions.CustomResourceDefinition, error) {
@@ -60,13 +82,4 @@ func readCRD(file string) (*apiextensions.CustomResourceDefinition, error) {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
 	return crd, nil
-}
-
-func established(crd *apiextensions.CustomResourceDefinition) bool {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensions.Established {
-			return c.Status == apiextensions.ConditionTrue
-		}
-	}
-	return false
 }
