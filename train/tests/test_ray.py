@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -152,3 +153,18 @@ def test_a_fault_that_only_workers_see(session: dict[str, str], tmp_path: Path) 
     assert "/trainyard/" not in job.stderr  # no traceback through our code
     # Each of two workers at most: the second may have been ended before it began.
     assert Path(session[MARKER]).read_text() in ("tried\n", "tried\ntried\n")
+
+
+def test_survey(session: dict[str, str]) -> None:
+    job = subprocess.run(
+        [sys.executable, "-m", "trainyard.survey"],
+        cwd=Path(launch.__file__).parents[1],
+        env={**os.environ, **session},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (line,) = job.stdout.splitlines()
+    record = json.loads(line)
+    assert (record["trainyard"], record["event"]) == (1, "node")
+    assert record["node"]
+    assert record["host"] == platform.node()
+    assert isinstance(record["counters"], list)

@@ -22,16 +22,10 @@ from trainyard.config import TrainConfig
 from trainyard.parallel import World
 from trainyard.report import rdma
 from trainyard.report.metrics import Metrics
+from trainyard.report.node import environment
 
 SYSFS = Path("/sys")
 FOLDER = "evidence"
-
-_ALLOWED = re.compile(r"(NCCL_|FI_|OFI_|CUDA_|RAY_)\w+|LD_LIBRARY_PATH")
-# Ray keeps a job's whole environment in some of its variables.
-_SECRET = re.compile(
-    r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|(^|_)KEYS?(_|$)|RUNTIME_ENV|JOB_CONFIG|JSON"
-)
-_LOGIN = re.compile(r"//[^/@\s]+@")
 
 
 class Evidence:
@@ -114,15 +108,6 @@ def libraries(maps: Path = Path("/proc/self/maps")) -> list[str]:
         return []
     paths = set(re.findall(r"/\S*/lib(?:nccl|fabric)[^/\s]*\.so[^/\s]*", text))
     return sorted(os.path.realpath(path) for path in paths)
-
-
-def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that steer NCCL, libfabric, CUDA and Ray, and no secret among them."""
-    return {
-        name: _LOGIN.sub("//...@", value)
-        for name, value in sorted(environ.items())
-        if _ALLOWED.fullmatch(name) and not _SECRET.search(name)
-    }
 
 
 def nccl_log(environ: Mapping[str, str] = os.environ) -> str | None:
