@@ -157,4 +157,16 @@ func (c *Client) WaitForEnd(ctx context.Context, id string, seen func(Job)) (Job
 	return job, err
 }
 
+// Output returns all that the job's driver has printed so far, read at once: for
+// jobs that print little. A [Collector] reads what grows.
+func (c *Client) Output(ctx context.Context, id string) (string, error) {
+	var reply struct {
+		Logs string `json:"logs"`
+	}
+	if err := c.get(ctx, jobPath(id)+"/logs", nil, &reply); err != nil {
+		return "", fmt.Errorf("reading the output of job %q: %w", id, err)
+	}
+	return reply.Logs, nil
+}
+
 func jobPath(id string) string { return "/api/jobs/" + url.PathEscape(id) }

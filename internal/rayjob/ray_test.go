@@ -248,6 +248,21 @@ func TestRayStop(t *testing.T) {
 	}
 }
 
+func TestRayOutput(t *testing.T) {
+	c := newRay(t)
+	id := submit(t, c, "echo one; echo two >&2", RuntimeEnv{})
+	if _, err := c.WaitForEnd(deadline(t), id, nil); err != nil {
+		t.Fatal(err)
+	}
+	output, err := c.Output(deadline(t), id)
+	if err != nil || !strings.Contains(output, "one\n") || !strings.Contains(output, "two\n") {
+		t.Errorf("Output = %q, %v, want both lines", output, err)
+	}
+	if _, err := c.Output(deadline(t), "no-such-job"); !IsNotFound(err) {
+		t.Errorf("output of a job that is not there: %v, want not found", err)
+	}
+}
+
 func TestRayDelete(t *testing.T) {
 	c := newRay(t)
 	id := submit(t, c, "true", RuntimeEnv{})
