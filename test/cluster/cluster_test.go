@@ -54,16 +54,19 @@ func TestCluster(t *testing.T) {
 	c.untilReady("first", 2)
 
 	p.post(t, "/stop/operator", nil)
+	if running := p.processes(t, "kuberay-operator"); len(running) > 0 {
+		t.Errorf("the operator was stopped, and runs:\n%s", strings.Join(running, "\n"))
+	}
 	c.create(rayCluster("second", 0))
 	p.post(t, "/start/operator", nil)
 	c.untilReady("second", 0)
 
 	checkUsers(t, p)
-	if len(p.processes(t)) == 0 {
-		t.Error("no process of the cluster is seen while it runs")
+	if running := p.processes(t, ""); len(running) != 6 {
+		t.Errorf("%d processes are seen while the cluster runs, want 6:\n%s", len(running), strings.Join(running, "\n"))
 	}
 	p.end(t)
-	if left := p.processes(t); len(left) > 0 {
+	if left := p.processes(t, ""); len(left) > 0 {
 		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	}
 }
@@ -103,7 +106,7 @@ func TestKilled(t *testing.T) {
 	binary := build(t)
 	p := start(t, binary)
 	kill(t, p)
-	eventually(t, func(context.Context) string { return strings.Join(p.processes(t), "\n") })
+	eventually(t, func(context.Context) string { return strings.Join(p.processes(t, ""), "\n") })
 
 	orphan := start(t, "sh", "-c", `"$0"; :`, binary)
 	if _, err := os.Stat(filepath.Dir(p.kubeconfig)); !os.IsNotExist(err) {
@@ -111,7 +114,7 @@ func TestKilled(t *testing.T) {
 	}
 	kill(t, orphan)
 	eventually(t, func(context.Context) string {
-		left := orphan.processes(t)
+		left := orphan.processes(t, "")
 		if _, err := os.Stat(filepath.Dir(orphan.kubeconfig)); !os.IsNotExist(err) {
 			left = append(left, "its folder")
 		}

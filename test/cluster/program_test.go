@@ -119,8 +119,9 @@ func (p *program) config(t *testing.T) *rest.Config {
 	return config
 }
 
-// processes returns the command lines that name the cluster's folder.
-func (p *program) processes(t *testing.T) []string {
+// processes returns the command lines that name the cluster's folder, of one
+// program or of all.
+func (p *program) processes(t *testing.T, name string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -130,7 +131,7 @@ func (p *program) processes(t *testing.T) []string {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		line := strings.ReplaceAll(string(content), "\x00", " ")
-		if err == nil && strings.Contains(line, filepath.Dir(p.kubeconfig)+"/") {
+		if err == nil && strings.Contains(line, filepath.Dir(p.kubeconfig)+"/") && strings.Contains(line, name) {
 			found = append(found, line)
 		}
 	}

@@ -86,7 +86,7 @@ func (s set) ensure(ctx context.Context, cache, pin string, tell func(string)) (
 		return dir, nil
 	}
 	began := time.Now()
-	tell(fmt.Sprintf("building %s %s, once; all sets together take about 15 minutes on two cores", s.pin, version))
+	tell(fmt.Sprintf("building %s %s, once; all that is needed takes 10 to 20 minutes on two cores", s.pin, version))
 	unfinished := dir + ".unfinished" // only the holder of the lock touches it
 	if err := os.RemoveAll(unfinished); err != nil {
 		return "", err

@@ -67,8 +67,9 @@ func (c *Cluster) makeParts() {
 		"--kubeconfig="+c.Kubeconfig(), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--bind-address="+loopback, "--secure-port="+strconv.Itoa(p.scheduler),
 	)
-	c.addPart(operator, httpURL(p.operator)+"/healthz", append([]string{"KUBECONFIG=" + c.Kubeconfig()}, c.options.OperatorEnv...),
+	c.addPart(operator, httpURL(p.operator)+"/healthz", c.options.OperatorEnv,
 		filepath.Join(bin.KubeRay, "kuberay-operator"),
+		"--kubeconfig="+c.Kubeconfig(),
 		"--enable-leader-election=false", "--metrics-addr=0",
 		"--health-probe-bind-address="+address(p.operator),
 		"--use-kubernetes-proxy", // it runs beside the cluster, not in it
