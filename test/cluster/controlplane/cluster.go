@@ -8,11 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -158,41 +155,6 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
-}
-
-// StartPart starts a part that was stopped and returns when it is healthy.
-func (c *Cluster) StartPart(ctx context.Context, name string) error {
-	p, err := c.part(name)
-	if err != nil {
-		return err
-	}
-	return p.start(ctx)
-}
-
-// StopPart kills a part, as a crash would, and returns when it has ended.
-func (c *Cluster) StopPart(name string) error {
-	p, err := c.part(name)
-	if err != nil {
-		return err
-	}
-	p.stop()
-	return nil
-}
-
-// Log returns the path of the file with all that a part has printed.
-func (c *Cluster) Log(name string) (string, error) {
-	p, err := c.part(name)
-	if err != nil {
-		return "", err
-	}
-	return p.log, nil
-}
-
-func (c *Cluster) part(name string) (*part, error) {
-	if p, ok := c.parts[name]; ok {
-		return p, nil
-	}
-	return nil, fmt.Errorf("no part %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.parts)), ", "))
 }
 
 func (c *Cluster) died(err error) {

@@ -1,8 +1,13 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // serviceIP is the address of the service kubernetes, the first of serviceCIDR.
@@ -110,4 +115,39 @@ func (c *Cluster) addPart(name, health string, env []string, program string, arg
 		spawner: c.spawner,
 		died:    c.died,
 	}
+}
+
+// StartPart starts a part that was stopped and returns when it is healthy.
+func (c *Cluster) StartPart(ctx context.Context, name string) error {
+	p, err := c.part(name)
+	if err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// StopPart kills a part, as a crash would, and returns when it has ended.
+func (c *Cluster) StopPart(name string) error {
+	p, err := c.part(name)
+	if err != nil {
+		return err
+	}
+	p.stop()
+	return nil
+}
+
+// Log returns the path of the file with all that a part has printed.
+func (c *Cluster) Log(name string) (string, error) {
+	p, err := c.part(name)
+	if err != nil {
+		return "", err
+	}
+	return p.log, nil
+}
+
+func (c *Cluster) part(name string) (*part, error) {
+	if p, ok := c.parts[name]; ok {
+		return p, nil
+	}
+	return nil, fmt.Errorf("no part %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.parts)), ", "))
 }
