@@ -47,6 +47,9 @@ type running struct {
 func (p *part) start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ctx.Err() != nil { // it may be too late for anyone to stop it
+		return context.Cause(ctx)
+	}
 	if !p.running.alive() {
 		if err := p.spawn(ctx); err != nil {
 			return fmt.Errorf("starting %s: %w", p.name, err)
