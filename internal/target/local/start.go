@@ -368,21 +368,6 @@ func objectStoreBytes(n int) string {
 	return strconv.FormatUint(max(total*3/10/uint64(n), smallest), 10) //nolint:gosec // n is a small count
 }
 
-// freePorts finds n ports on loopback that nobody uses. All are held until the
-// last is found, so that they differ.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // local and at once
-		if err != nil {
-			return nil, fmt.Errorf("finding %d free ports: %w", n, err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
-}
-
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func randomHex(bytes int) string {
