@@ -68,6 +68,7 @@ var sideways = []edge{
 	{"fabric", "nccllog", "a verdict is a judgement of what nccllog read"},
 	{"internal/addons", "internal/kube", "an add-on is objects that kube applies and pods that it waits for"},
 	{"internal/evidence", "internal/rayjob", "evidence is made of the pieces of log that Ray hands out"},
+	{"internal/target", "internal/instancetype", "what a node should offer is what its type has"},
 	{"internal/target", "internal/kube", "a target in a cluster is objects that kube applies and a port that it forwards"},
 	{"internal/raycluster", "internal/instancetype", "a worker pod is as large as its instance type"},
 	{"internal/target", "internal/rayjob", "a cluster is up when Ray itself says how many nodes are alive"},

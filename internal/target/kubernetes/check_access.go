@@ -1,0 +1,88 @@
+package kubernetes
+
+import "strings"
+
+// permissions judges what the user may do in the namespace: everything that is
+// forbidden is named.
+func permissions(v view) []Finding {
+	consequences := map[Purpose]Finding{
+		ForTrain: {Level: Problem, Consequence: "no job can run"},
+		ForDown:  {Level: Problem, Consequence: "what a job made could not be removed again"},
+		ForWatch: {Level: Warning, Consequence: "where a job waits or fails, trainyard cannot say why"},
+	}
+	var all []Finding
+	for _, purpose := range []Purpose{ForTrain, ForDown, ForWatch} {
+		denied, unclear := v.rights(purpose)
+		if len(unclear) > 0 {
+			all = append(all, unseen("permissions", unclear[0].Err, "whether trainyard may "+names(unclear)+" is not known", "kubectl -n "+v.Namespace+" auth can-i --list")...)
+		}
+		if len(denied) > 0 {
+			f := consequences[purpose]
+			f.Check, f.What = "permissions", "you may not "+names(denied)
+			f.Remedy = "ask an administrator for a Role with it; see it by: kubectl" + scope(denied[0]) + " auth can-i " + canI(denied[0])
+			all = append(all, f)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return ok("permissions", "all that a job needs in namespace %s", v.Namespace)
+}
+
+// addonRights judges whether the user could install what the cluster lacks.
+func addonRights(v view) []Finding {
+	denied, unclear := v.rights(ForAddons)
+	if len(denied)+len(unclear) == 0 {
+		return ok("add-ons", "you may install what is missing")
+	}
+	return []Finding{{
+		Level: OK, Check: "add-ons", What: "installing what is missing takes an administrator: you may not " + names(append(denied, unclear...)),
+	}}
+}
+
+func (v view) rights(purpose Purpose) (denied, unclear []Permission) {
+	for _, p := range v.Permissions {
+		switch {
+		case p.Purpose != purpose:
+		case p.Err != nil:
+			unclear = append(unclear, p)
+		case !p.Allowed:
+			denied = append(denied, p)
+		}
+	}
+	return denied, unclear
+}
+
+// names lists permissions, the verbs of a resource together: "get, list
+// rayclusters.ray.io, create pods/portforward".
+func names(permissions []Permission) string {
+	var parts []string
+	for i, p := range permissions {
+		verb, resource, _ := strings.Cut(p.String(), " ")
+		more := i+1 < len(permissions) && permissions[i+1].Resource == p.Resource && permissions[i+1].Namespace == p.Namespace
+		switch {
+		case more:
+			parts = append(parts, verb)
+		case p.Namespace == "":
+			parts = append(parts, verb+" "+resource+" in the whole cluster")
+		default:
+			parts = append(parts, verb+" "+resource)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func scope(p Permission) string {
+	if p.Namespace == "" {
+		return ""
+	}
+	return " -n " + p.Namespace
+}
+
+// canI are the arguments of kubectl auth can-i.
+func canI(p Permission) string {
+	if p.Namespace == "" {
+		return p.String() + " -A"
+	}
+	return p.String()
+}

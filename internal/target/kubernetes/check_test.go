@@ -1,0 +1,458 @@
+package kubernetes
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/trainyard/trainyard/internal/instancetype"
+)
+
+// resources writes a list as a manifest would.
+func resources(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func podOf(requests corev1.ResourceList) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests}}}}
+}
+
+// gpuNode is a g6.12xlarge as it should be.
+func gpuNode(name string) corev1.Node {
+	all := resources("cpu", "47", "memory", "180Gi", "nvidia.com/gpu", "4", "vpc.amazonaws.com/efa", "1", "pods", "110")
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelInstanceTypeStable: "g6.12xlarge", corev1.LabelTopologyZone: "us-east-1a", "role": "gpu-worker",
+			"nvidia.com/gpu.present": "true", "nvidia.com/cuda.driver-version.full": "580.95.05",
+		}},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Capacity: all, Allocatable: all.DeepCopy(), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func systemNode() corev1.Node {
+	n := gpuNode("system")
+	n.Labels = map[string]string{corev1.LabelInstanceTypeStable: "m7i.xlarge"}
+	n.Spec.Taints = nil
+	n.Status.Allocatable = resources("cpu", "3920m", "memory", "14.5Gi", "pods", "58")
+	n.Status.Capacity = n.Status.Allocatable.DeepCopy()
+	return n
+}
+
+// goodNeed asks for two workers of whole nodes.
+func goodNeed(t *testing.T) Need {
+	t.Helper()
+	nodeType, err := instancetype.Lookup("g6.12xlarge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Need{
+		Cluster: "mine", Nodes: 2, Type: nodeType, OneZone: true, CUDA: "13.0.2",
+		Worker: podOf(resources("cpu", "40", "memory", "160Gi", "nvidia.com/gpu", "4", "vpc.amazonaws.com/efa", "1")),
+		Head:   podOf(resources("cpu", "2", "memory", "8Gi")),
+		Claims: []string{"data"}, Secrets: []string{"wandb"}, Queue: "team",
+	}
+	n.Worker.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: "g6.12xlarge"}
+	n.Worker.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	return n
+}
+
+// plugin is NVIDIA's as its chart places it.
+func plugin() Workload {
+	w := Workload{Role: GPUPlugin, Kind: "DaemonSet", Namespace: "kube-system", Name: "nvidia", Image: "nvcr.io/nvidia/k8s-device-plugin:v0.17.4", Wanted: 2, Ready: 2}
+	w.Pod.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "feature.node.kubernetes.io/pci-10de.present", Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}},
+			{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "nvidia.com/gpu.present", Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}},
+		},
+	}}}
+	w.Pod.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	return w
+}
+
+func efaPlugin() Workload {
+	w := Workload{Role: EFAPlugin, Kind: "DaemonSet", Namespace: "kube-system", Name: "efa", Image: "public.ecr.aws/eks/aws-efa-k8s-device-plugin:v0.5.13", Wanted: 2, Ready: 2}
+	w.Pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	return w
+}
+
+// goodState is a cluster in which nothing is wrong.
+func goodState() State {
+	s := State{Context: "test", Namespace: "ray-train"}
+	s.Version.Value = version.Info{GitVersion: "v1.36.3-eks-1234"}
+	s.Groups.Value = map[string][]string{"ray.io": {"v1", "v1alpha1"}, "resource.k8s.io": {"v1"}, kueueGroup: {"v1beta1"}}
+	s.RayFields.Value = []string{"authOptions", "headGroupSpec"}
+	s.Operators.Value = []Operator{{Workload: Workload{
+		Role: kubeRay, Kind: "Deployment", Namespace: "kuberay", Name: "kuberay-operator", Image: "quay.io/kuberay/operator:v1.6.2", Wanted: 1, Ready: 1,
+	}, Nodes: []string{"system"}}}
+	s.DaemonSets.Value = []Workload{plugin(), efaPlugin()}
+	s.Nodes.Value = []corev1.Node{systemNode(), gpuNode("gpu-0"), gpuNode("gpu-1")}
+	s.Use.Value = map[string]Use{"gpu-0": {All: resources("cpu", "1", "pods", "5"), Lasting: resources("cpu", "1", "pods", "5")}}
+	for _, w := range wanted {
+		for verb := range strings.FieldsSeq(w.verbs) {
+			p := Permission{Purpose: w.purpose, Verb: verb, Group: w.group, Resource: w.resource, Namespace: "ray-train", Allowed: true}
+			if w.wide {
+				p.Namespace = ""
+			}
+			s.Permissions = append(s.Permissions, p)
+		}
+	}
+	s.Place.Value.Name = "ray-train"
+	s.Account.Value = &corev1.ServiceAccount{}
+	s.Secrets = map[string]error{"wandb": nil}
+	claim := corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	s.Claims = map[string]Part[corev1.PersistentVolumeClaim]{"data": {Value: claim}}
+	s.Queue.Value = true
+	return s
+}
+
+func notFound(kind, name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, name)
+}
+
+func denied(kind string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", errors.New(`User "guest" cannot list resource`))
+}
+
+func TestJudgeHealthy(t *testing.T) {
+	findings := Judge(goodState(), goodNeed(t))
+	checks := map[string]bool{}
+	for _, f := range findings {
+		checks[f.Check] = true
+		if f.Level != OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	for _, check := range []string{
+		"kubernetes", "kuberay API", "kuberay operator", "namespace", "quota", "service account", "secret", "volume", "queue",
+		"permissions", "add-ons", "nodes", "gpus", "efa", "driver", "device drivers", "zone", "room", "head",
+	} {
+		if !checks[check] {
+			t.Errorf("nothing is said of %s", check)
+		}
+	}
+}
+
+// each of these breaks one thing, and exactly one finding must say so.
+var breaks = []struct {
+	name               string
+	spoil              func(*State, *Need)
+	level              Level
+	check, what, where string
+	remedy             string
+}{
+	{"old server", func(s *State, _ *Need) { s.Version.Value.GitVersion = "v1.27.4" }, Warning, "kubernetes", "v1.27.4 is older", "", "upgrade"},
+	{"no version", func(s *State, _ *Need) { s.Version.Err = errors.New("EOF") }, Unknown, "kubernetes", "EOF", "", "kubectl version"},
+
+	{"no API", func(s *State, _ *Need) { delete(s.Groups.Value, "ray.io") }, Problem, "kuberay API", "not installed", "", "trainyard addons install kuberay"},
+	{"old API", func(s *State, _ *Need) { s.Groups.Value["ray.io"] = []string{"v1alpha1"} }, Problem, "kuberay API", "only v1alpha1", "", "upgrade"},
+	{"old CRD", func(s *State, _ *Need) { s.RayFields.Value = []string{"headGroupSpec"} }, Problem, "kuberay API", "authOptions", "", "kubectl replace"},
+	{"unread CRD", func(s *State, _ *Need) { s.RayFields.Err = errors.New("EOF") }, Unknown, "kuberay API", "EOF", "", "authOptions"},
+
+	{"operators unread", func(s *State, _ *Need) { s.Operators.Err = denied("deployments") }, Unknown, "kuberay operator", `user "guest" cannot list`, "", "kubectl get deployments"},
+	{"no operator", func(s *State, _ *Need) { s.Operators.Value = nil }, Unknown, "kuberay operator", "no Deployment", "", "addons install"},
+	{"operator off", func(s *State, _ *Need) { s.Operators.Value[0].Wanted = 0 }, Problem, "kuberay operator", "scaled to 0", "", "--replicas 1"},
+	{"operator down", func(s *State, _ *Need) { s.Operators.Value[0].Ready = 0 }, Problem, "kuberay operator", "not ready", "", "kubectl -n kuberay logs"},
+	{"operator new", func(s *State, _ *Need) { s.Operators.Value[0].Image = "quay.io/kuberay/operator:v1.7.1" }, Warning, "kuberay operator", "v1.7.1, not 1.6.x", "", ""},
+	{"operator old", func(s *State, _ *Need) { s.Operators.Value[0].Image = "mirror:5000/kuberay/operator:v1.3.0@sha256:00" }, Problem, "kuberay operator", "v1.3.0, which knows no authOptions", "", "upgrade"},
+	{"operator by digest", func(s *State, _ *Need) { s.Operators.Value[0].Image = "quay.io/kuberay/operator@sha256:00" }, Unknown, "kuberay operator", "does not tell", "", ""},
+	{"operator of others", func(s *State, _ *Need) { s.Operators.Value[0].Watches = []string{"a", "b"} }, Problem, "kuberay operator", "no operator looks after namespace ray-train, only after a, b", "", "--namespace a"},
+	{"two operators", func(s *State, _ *Need) {
+		s.Operators.Value = append(s.Operators.Value, s.Operators.Value[0])
+	}, Warning, "kuberay operator", "several operators", "", ""},
+	{"operator on GPUs", func(s *State, _ *Need) { s.Operators.Value[0].Nodes = []string{"gpu-1"} }, Warning, "kuberay operator", "runs on a node with GPUs", "gpu-1", "affinity"},
+
+	{"no namespace", func(s *State, _ *Need) { s.Place.Err = notFound("namespaces", "ray-train") }, Problem, "namespace", "does not exist", "", "kubectl create namespace ray-train"},
+	{"namespace unread", func(s *State, _ *Need) { s.Place.Err = denied("namespaces") }, Unknown, "namespace", "cannot", "", "can-i"},
+	{"namespace going", func(s *State, _ *Need) { s.Place.Value.Status.Phase = corev1.NamespaceTerminating }, Problem, "namespace", "being deleted", "", "--namespace"},
+	{"strict namespace", func(s *State, _ *Need) { s.Place.Value.Labels = map[string]string{securityLevel: "restricted"} }, Warning, "namespace", "restricted", "", "baseline"},
+
+	{"quota", func(s *State, _ *Need) {
+		s.Quotas.Value = []corev1.ResourceQuota{quota(resources("requests.nvidia.com/gpu", "8"), resources("requests.nvidia.com/gpu", "2"))}
+	}, Problem, "quota", "requests.nvidia.com/gpu: 8 wanted, 6 of 8 left", "", "--nodes"},
+	{"quota unread", func(s *State, _ *Need) { s.Quotas.Err = denied("resourcequotas") }, Unknown, "quota", "cannot", "", ""},
+	{"limits", func(s *State, _ *Need) {
+		s.Limits.Value = []corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: resources("memory", "64Gi")}}}}}
+	}, Problem, "quota", "memory of 64Gi; a worker asks for 160Gi", "", "limitrange"},
+	{"limits unread", func(s *State, _ *Need) { s.Limits.Err = denied("limitranges") }, Unknown, "quota", "cannot", "", ""},
+
+	{"no account", func(s *State, _ *Need) { s.Account.Err = notFound("serviceaccounts", "x") }, Problem, "service account", "does not exist", "", "create serviceaccount default"},
+	{"account unread", func(s *State, _ *Need) { s.Account.Err = denied("serviceaccounts") }, Unknown, "service account", "cannot", "", ""},
+	{"no secret", func(s *State, _ *Need) { s.Secrets["wandb"] = notFound("secrets", "wandb") }, Problem, "secret", "wandb does not exist", "", "create secret generic wandb"},
+	{"no pull secret", func(s *State, _ *Need) { s.Secrets["pull"] = notFound("secrets", "pull") }, Warning, "secret", "pull, with which images", "", "docker-registry pull"},
+	{"secret unread", func(s *State, _ *Need) { s.Secrets["wandb"] = denied("secrets") }, Unknown, "secret", "cannot", "", ""},
+	{"no claim", func(s *State, _ *Need) {
+		claimIs(s, func(p *Part[corev1.PersistentVolumeClaim]) { p.Err = notFound("pvc", "data") })
+	}, Problem, "volume", "data does not exist", "", "get pvc"},
+	{"claim of one node", func(s *State, _ *Need) {
+		claimIs(s, func(p *Part[corev1.PersistentVolumeClaim]) { p.Value.Spec.AccessModes[0] = corev1.ReadWriteOnce })
+	}, Problem, "volume", "one node only (ReadWriteOnce)", "", "FSx"},
+	{"claim pending", func(s *State, _ *Need) {
+		claimIs(s, func(p *Part[corev1.PersistentVolumeClaim]) { p.Value.Status.Phase = corev1.ClaimPending })
+	}, Warning, "volume", "not bound", "", ""},
+	{"claim lost", func(s *State, _ *Need) {
+		claimIs(s, func(p *Part[corev1.PersistentVolumeClaim]) { p.Value.Status.Phase = corev1.ClaimLost })
+	}, Problem, "volume", "lost", "", ""},
+	{"claim unread", func(s *State, _ *Need) {
+		claimIs(s, func(p *Part[corev1.PersistentVolumeClaim]) { p.Err = denied("pvc") })
+	}, Unknown, "volume", "cannot", "", ""},
+
+	{"no Kueue", func(s *State, _ *Need) { delete(s.Groups.Value, kueueGroup) }, Problem, "queue", "not installed", "", "--queue"},
+	{"no queue", func(s *State, _ *Need) { s.Queue.Err = notFound("localqueues", "team") }, Problem, "queue", "no LocalQueue team", "", "get localqueues"},
+	{"queue closed", func(s *State, _ *Need) { s.Queue.Value = false }, Problem, "queue", "takes no jobs", "", "describe"},
+	{"queue unread", func(s *State, _ *Need) { s.Queue.Err = denied("localqueues") }, Unknown, "queue", "cannot", "", ""},
+
+	{"no nodes to read", func(s *State, _ *Need) { s.Nodes = Part[[]corev1.Node]{Err: denied("nodes")} }, Unknown, "nodes", "cannot", "", "list nodes"},
+	{"no such nodes", func(s *State, _ *Need) { s.Nodes.Value = []corev1.Node{systemNode(), other("x", "p5.48xlarge")} }, Problem, "nodes", "no node of type g6.12xlarge; there are some of p5.48xlarge", "", "--node-type"},
+	{"not ready", func(s *State, _ *Need) {
+		third(s).Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown"}
+	}, Warning, "nodes", "NodeStatusUnknown", "gpu-2", "describe node gpu-2"},
+	{"cordoned", func(s *State, _ *Need) { third(s).Spec.Unschedulable = true }, Warning, "nodes", "cordoned", "gpu-2", "uncordon gpu-2"},
+	{"too few", func(_ *State, n *Need) { n.Nodes = 3 }, Problem, "nodes", "2 of 2 nodes of type g6.12xlarge can be used, and 3 are wanted", "", "--nodes 2"},
+
+	{"GPU missing, no plugin", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value = s.DaemonSets.Value[1:] }, Problem, "gpus", "no nvidia.com/gpu: no NVIDIA device plugin is installed", "gpu-0 gpu-1", "trainyard addons install nvidia"},
+	{"GPU missing, no label", func(s *State, _ *Need) {
+		loseGPUs(s, 0)
+		delete(s.Nodes.Value[2].Labels, "nvidia.com/gpu.present")
+		s.Nodes.Value[1] = gpuNode("gpu-0")
+	}, Problem, "gpus", "daemonset kube-system/nvidia passes over the node: node affinity wants", "gpu-1", "kubectl label node gpu-1 nvidia.com/gpu.present=true"},
+	{"GPU missing, plugin's taint", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value[0].Pod.Tolerations = nil }, Problem, "gpus", "taint nvidia.com/gpu:NoSchedule is not tolerated", "gpu-0 gpu-1", `"path":"/spec/template/spec/tolerations","value":[{"key":"nvidia.com/gpu","operator":"Exists"}]`},
+	{"GPU missing, plugin fails", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value[0].Ready = 0 }, Problem, "gpus", "0 of its 2 pods are ready", "", "logs daemonset/nvidia"},
+	{"GPU missing, no driver", func(s *State, _ *Need) { loseGPUs(s, 0) }, Problem, "gpus", "finds no GPU", "", "AMI"},
+	{"GPU missing, DRA instead", func(s *State, _ *Need) {
+		loseGPUs(s, 0)
+		s.DaemonSets.Value = s.DaemonSets.Value[1:]
+		s.Devices.Value = []Devices{{"gpu.nvidia.com", map[string]int{"gpu-0": 4, "gpu-1": 4}}}
+	}, Problem, "gpus", "ResourceClaims", "", "addons install nvidia"},
+	{"GPU missing, GPU Operator", func(s *State, _ *Need) {
+		loseGPUs(s, 0)
+		s.DaemonSets.Value = s.DaemonSets.Value[1:]
+		s.Helpers.Value = []Workload{{Role: GPUOperator, Namespace: "gpu-operator"}}
+	}, Problem, "gpus", "GPU Operator runs no device plugin", "", "clusterpolicy"},
+	{"GPU missing, plugins unread", func(s *State, _ *Need) {
+		loseGPUs(s, 0)
+		s.DaemonSets = Part[[]Workload]{Err: denied("daemonsets")}
+	}, Problem, "gpus", "whether a plugin runs could not be read", "", ""},
+	{"fewer GPUs", func(s *State, _ *Need) { loseGPUs(s, 2) }, Problem, "gpus", "2 of 4 GPUs offered", "gpu-0 gpu-1", ""},
+	{"unhealthy GPU", func(s *State, _ *Need) { s.Nodes.Value[1].Status.Allocatable[gpuResource] = resource.MustParse("3") }, Problem, "gpus", "3 of 4 GPUs healthy", "gpu-0", "drain gpu-0"},
+	{"shared GPUs", func(s *State, _ *Need) { s.Nodes.Value[1].Labels["nvidia.com/gpu.replicas"] = "4" }, Problem, "gpus", "shared", "gpu-0", "sharing"},
+	{"too many GPUs", func(_ *State, n *Need) {
+		n.Worker.Containers[0].Resources.Requests[gpuResource] = resource.MustParse("8")
+	}, Problem, "gpus", "g6.12xlarge has 4 GPUs; a worker asks for 8", "", "--gpus-per-node 4"},
+
+	{"EFA missing, no plugin", func(s *State, _ *Need) { loseEFA(s); s.DaemonSets.Value = s.DaemonSets.Value[:1] }, Problem, "efa", "no vpc.amazonaws.com/efa: no EFA device plugin", "", "trainyard addons install efa"},
+	{"EFA missing, no interface", func(s *State, _ *Need) { loseEFA(s) }, Problem, "efa", "launched without EFA", "gpu-0 gpu-1", "logs daemonset/efa"},
+	{"EFA missing, list of types", func(s *State, _ *Need) {
+		loseEFA(s)
+		s.DaemonSets.Value[1].Pod.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"p4d.24xlarge", "p5.48xlarge", "g5.48xlarge", "g6.48xlarge"},
+			}}}},
+		}}}
+	}, Problem, "efa", "wants node.kubernetes.io/instance-type in p4d.24xlarge, p5.48xlarge, g5.48xlarge and 1 more", "", "trainyard addons install efa"},
+	{"EFA not asked for", func(_ *State, n *Need) { delete(n.Worker.Containers[0].Resources.Requests, efaResource) }, Warning, "efa", "workers ask for none", "gpu-0 gpu-1", "efaPerNode"},
+	{"more EFA than the type has", func(_ *State, n *Need) {
+		n.Worker.Containers[0].Resources.Requests[efaResource] = resource.MustParse("4")
+	}, Problem, "efa", "a worker asks for 4", "", ""},
+	{"type without EFA", func(s *State, n *Need) {
+		retype(s, n, "g6.xlarge", 1)
+		loseEFA(s)
+	}, Problem, "efa", "g6.xlarge has no EFA", "", "larger"},
+
+	{"huge pages", func(_ *State, n *Need) {
+		n.Worker.Containers[0].Resources.Requests[hugePages] = resource.MustParse("5Gi")
+	}, Problem, "huge pages", "0Mi of the 5120Mi", "", "5128"},
+
+	{"driver unknown", func(s *State, _ *Need) { driver(s, "") }, Unknown, "driver", "not known", "gpu-0 gpu-1", "feature discovery"},
+	{"driver old", func(s *State, _ *Need) { driver(s, "570.86.15") }, Warning, "driver", "570.86.15 is older than CUDA 13.0.2", "", ""},
+	{"driver too old", func(s *State, _ *Need) { driver(s, "525.60.13") }, Problem, "driver", "too old", "", "580"},
+	{"CUDA unknown", func(_ *State, n *Need) { n.CUDA = "" }, Unknown, "driver", "which CUDA", "", ""},
+	{"GPU too old", func(s *State, _ *Need) {
+		s.Nodes.Value[1].Labels["nvidia.com/gpu.compute.major"], s.Nodes.Value[1].Labels["nvidia.com/gpu.compute.minor"] = "7", "0"
+	}, Problem, "driver", "older than CUDA 13.0.2 has code for", "gpu-0", "T4"},
+
+	{"two who hand out GPUs", func(s *State, _ *Need) { s.Devices.Value = []Devices{{"gpu.nvidia.com", map[string]int{"gpu-0": 4}}} }, Warning, "device drivers", "GPUs are handed out by a device plugin and by a DRA driver", "gpu-0", "resourceslices"},
+	{"two who hand out EFA", func(s *State, _ *Need) { s.Devices.Value = []Devices{{"dra.net", map[string]int{"gpu-0": 1}}} }, Warning, "device drivers", "EFA interfaces", "gpu-0", ""},
+	{"two plugins", func(s *State, _ *Need) { s.DaemonSets.Value = append(s.DaemonSets.Value, plugin()) }, Warning, "device drivers", "several of NVIDIA device plugin", "gpu-0 gpu-1", ""},
+	{"DRA unread", func(s *State, _ *Need) { s.Devices.Err = denied("resourceslices") }, Unknown, "device drivers", "cannot", "", "resourceslices"},
+
+	{"zones", func(s *State, _ *Need) { s.Nodes.Value[1].Labels[corev1.LabelTopologyZone] = "us-east-1b" }, Problem, "zone", "no zone has 2 nodes: 1 in us-east-1a, 1 in us-east-1b", "", "--nodes 1"},
+	{"no zone", func(s *State, _ *Need) { delete(s.Nodes.Value[1].Labels, corev1.LabelTopologyZone) }, Unknown, "zone", "1 node without the label", "", "-L topology"},
+
+	{"others hold GPUs", func(s *State, _ *Need) {
+		s.Use.Value["gpu-1"] = Use{All: resources("nvidia.com/gpu", "4"), Holders: []string{"other/job-0"}}
+	}, Warning, "room", "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by other/job-0", "gpu-1", "--nodes 1"},
+	{"pods unread", func(s *State, _ *Need) { s.Use.Err = denied("pods") }, Unknown, "room", "cannot", "", "list pods"},
+	{"no room for the head", func(s *State, _ *Need) { s.Use.Value["system"] = Use{All: resources("cpu", "3")} }, Problem, "head", "no room for the head (cpu 2, memory 8Gi)", "system", "add a node"},
+	{"no node for the head", func(s *State, _ *Need) { s.Nodes.Value = s.Nodes.Value[1:] }, Problem, "head", "no node for the head: taint nvidia.com/gpu:NoSchedule is not tolerated", "", "headOnGPUNode"},
+}
+
+func TestJudgeFaults(t *testing.T) {
+	for _, test := range breaks {
+		t.Run(test.name, func(t *testing.T) {
+			state, need := goodState(), goodNeed(t)
+			test.spoil(&state, &need)
+			var bad []Finding
+			for _, f := range Judge(state, need) {
+				if f.Level != OK && f.Check == test.check {
+					bad = append(bad, f)
+				}
+			}
+			if len(bad) != 1 {
+				t.Fatalf("%d findings of %q, want 1: %+v", len(bad), test.check, bad)
+			}
+			f := bad[0]
+			if f.Level != test.level || !strings.Contains(f.What, test.what) || strings.Join(f.Where, " ") != test.where && test.where != "" {
+				t.Errorf("%+v, want %s with %q at %q", f, test.level, test.what, test.where)
+			}
+			if f.Remedy == "" || !strings.Contains(f.Remedy, test.remedy) || strings.Contains(f.Remedy, "{") && strings.Contains(f.Remedy, theseNodes) {
+				t.Errorf("remedy %q, want one with %q", f.Remedy, test.remedy)
+			}
+		})
+	}
+}
+
+// Faults in one place must not be told in another: the findings beside the one
+// that is meant are all of these checks.
+func TestJudgeSaysItOnce(t *testing.T) {
+	follow := map[string][]string{ // what may follow from what
+		"gpus": {"room", "efa"}, "efa": {"room", "gpus"}, "kuberay API": {"kuberay operator"}, "nodes": {"zone", "room", "driver", "gpus", "efa"},
+		"huge pages": {"room"},
+	}
+	for _, test := range breaks {
+		state, need := goodState(), goodNeed(t)
+		test.spoil(&state, &need)
+		for _, f := range Judge(state, need) {
+			if f.Level != OK && f.Check != test.check && !slices.Contains(follow[test.check], f.Check) && test.name != "GPU missing, plugins unread" {
+				t.Errorf("%s: also %+v", test.name, f)
+			}
+		}
+	}
+}
+
+func TestJudgeShutOut(t *testing.T) {
+	state, need := goodState(), goodNeed(t)
+	need.Worker.NodeSelector["role"] = "gpu-worker"
+	delete(state.Nodes.Value[1].Labels, "role")
+	state.Nodes.Value[2].Spec.Taints = append(state.Nodes.Value[2].Spec.Taints, corev1.Taint{Key: "dedicated", Value: "ml", Effect: corev1.TaintEffectNoSchedule})
+	var text []string
+	for _, f := range Judge(state, need) {
+		if f.Check == "nodes" {
+			text = append(text, string(f.Level)+" "+f.What+" @"+strings.Join(f.Where, ",")+" > "+f.Remedy)
+		}
+	}
+	want := []string{
+		"warning label role=gpu-worker is missing @gpu-0 > kubectl label node gpu-0 role=gpu-worker",
+		`warning taint dedicated=ml:NoSchedule is not tolerated @gpu-1 > in trainyard.yaml, kubernetes.tolerations: [{key: dedicated, operator: Equal, value: "ml", effect: NoSchedule}]; the nodes may be meant for others`,
+		"problem 0 of 2 nodes of type g6.12xlarge can be used, and 2 are wanted @ > add nodes, or ask for fewer with --nodes 1",
+	}
+	if !slices.Equal(text, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(text, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Where the cluster can make nodes, missing ones are no problem.
+func TestJudgeAutoscaler(t *testing.T) {
+	for name, scale := range map[string]func(*State){
+		"Karpenter":              func(s *State) { s.Groups.Value["karpenter.sh"] = []string{"v1"} },
+		"the cluster-autoscaler": func(s *State) { s.Helpers.Value = []Workload{{Role: Autoscaler, Ready: 1}} },
+	} {
+		state, need := goodState(), goodNeed(t)
+		state.Nodes.Value = state.Nodes.Value[:1]
+		scale(&state)
+		for _, f := range Judge(state, need) {
+			if f.Level == Problem || f.Check == "nodes" && !strings.Contains(f.Consequence, name) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
+
+// Every permission that a job needs is missed by its name.
+func TestJudgePermissions(t *testing.T) {
+	state := goodState()
+	for i, p := range state.Permissions {
+		spoilt := goodState()
+		spoilt.Permissions[i].Allowed = false
+		text := ""
+		for _, f := range Judge(spoilt, goodNeed(t)) {
+			if f.Check == "permissions" || f.Check == "add-ons" {
+				text += string(f.Level) + " " + f.What + " " + f.Remedy + "\n"
+			}
+		}
+		level := map[Purpose]Level{ForTrain: Problem, ForDown: Problem, ForWatch: Warning, ForAddons: OK}[p.Purpose]
+		if !strings.Contains(text, "you may not "+p.String()) || !strings.Contains(text, string(level)) {
+			t.Errorf("%s denied: %s", p, text)
+		}
+		spoilt.Permissions[i].Err = errors.New("EOF")
+		if p.Purpose != ForAddons && !slices.ContainsFunc(Judge(spoilt, goodNeed(t)), func(f Finding) bool {
+			return f.Level == Unknown && strings.Contains(f.Consequence, p.String())
+		}) {
+			t.Errorf("%s unclear, and nobody says so", p)
+		}
+	}
+}
+
+func quota(hard, used corev1.ResourceList) corev1.ResourceQuota {
+	return corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
+}
+
+func claimIs(s *State, change func(*Part[corev1.PersistentVolumeClaim])) {
+	claim := s.Claims["data"]
+	change(&claim)
+	s.Claims["data"] = claim
+}
+
+// third adds a node that is not needed.
+func third(s *State) *corev1.Node {
+	s.Nodes.Value = append(s.Nodes.Value, gpuNode("gpu-2"))
+	return &s.Nodes.Value[3]
+}
+
+func other(name, nodeType string) corev1.Node {
+	n := gpuNode(name)
+	n.Labels[corev1.LabelInstanceTypeStable] = nodeType
+	return n
+}
+
+// lose takes devices off all nodes with GPUs.
+func lose(s *State, name corev1.ResourceName, left string) {
+	for i := range s.Nodes.Value[1:] {
+		n := &s.Nodes.Value[i+1]
+		n.Status.Allocatable[name], n.Status.Capacity[name] = resource.MustParse(left), resource.MustParse(left)
+	}
+}
+
+func loseGPUs(s *State, left int) { lose(s, gpuResource, string(rune('0'+left))) }
+func loseEFA(s *State)            { lose(s, efaResource, "0") }
+
+func driver(s *State, full string) {
+	for i := range s.Nodes.Value[1:] {
+		s.Nodes.Value[i+1].Labels["nvidia.com/cuda.driver-version.full"] = full
+	}
+}
+
+// retype makes all nodes with GPUs, and the need, of another type.
+func retype(s *State, n *Need, name string, gpus int64) {
+	n.Type, _ = instancetype.Lookup(name)
+	n.Worker.NodeSelector[corev1.LabelInstanceTypeStable] = name
+	n.Worker.Containers[0].Resources.Requests[gpuResource] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	for i := range s.Nodes.Value[1:] {
+		node := &s.Nodes.Value[i+1]
+		node.Labels[corev1.LabelInstanceTypeStable] = name
+		node.Status.Allocatable[gpuResource], node.Status.Capacity[gpuResource] = *resource.NewQuantity(gpus, resource.DecimalSI), *resource.NewQuantity(gpus, resource.DecimalSI)
+	}
+}

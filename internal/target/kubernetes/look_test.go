@@ -1,0 +1,439 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/kube"
+)
+
+// lab is a namespace of its own in the real control plane of test/cluster.
+type lab struct {
+	*testing.T
+	admin     *kube.Cluster
+	control   string
+	namespace string
+}
+
+func newLab(t *testing.T) lab {
+	t.Helper()
+	kubeconfig, control := os.Getenv("TRAINYARD_TEST_KUBECONFIG"), os.Getenv("TRAINYARD_TEST_CONTROL")
+	if kubeconfig == "" || control == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("TRAINYARD_TEST_KUBECONFIG is not set: run by test/cluster, as make test-cluster does")
+		}
+		t.Skip("SKIPPED: needs a real Kubernetes: go run -C test/cluster . -- go test ./internal/target/kubernetes")
+	}
+	l := lab{T: t, control: control}
+	l.namespace = fmt.Sprintf("check-%d-%s", os.Getpid(), strings.ToLower(strings.ReplaceAll(t.Name(), "_", "-")))
+	l.admin = l.connect(kubeconfig)
+	l.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}})
+	l.until("the service account", func() bool {
+		return l.admin.Get(t.Context(), l.named("default"), &corev1.ServiceAccount{}) == nil
+	})
+	return l
+}
+
+func (l lab) connect(kubeconfig string) *kube.Cluster {
+	l.Helper()
+	cluster, err := kube.Connect(kube.Access{Kubeconfig: kubeconfig, Namespace: l.namespace})
+	l.must(err)
+	return cluster
+}
+
+func (l lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l lab) named(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: l.namespace, Name: name}
+}
+
+// create makes an object that is gone again at the end of the test.
+func (l lab) create(object client.Object) {
+	l.Helper()
+	l.must(l.admin.Create(l.Context(), object))
+	l.Cleanup(func() {
+		err := l.admin.Delete(context.Background(), object, client.GracePeriodSeconds(0))
+		if err != nil && !apierrors.IsNotFound(err) {
+			l.Error(err)
+		}
+	})
+}
+
+// until waits for what the cluster does by itself.
+func (l lab) until(what string, done func() bool) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
+	defer cancel()
+	for tick := time.NewTicker(50 * time.Millisecond); !done(); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			l.Fatalf("no %s after a minute", what)
+		}
+	}
+}
+
+func (l lab) post(path string, body any) []byte {
+	l.Helper()
+	data, err := json.Marshal(body)
+	l.must(err)
+	response, err := http.Post(l.control+path, "application/json", bytes.NewReader(data)) //nolint:gosec // the lab's own address
+	l.must(err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	l.must(err)
+	if response.StatusCode >= http.StatusBadRequest {
+		l.Fatalf("%s: %s", path, answer)
+	}
+	return answer
+}
+
+// nodes makes fake nodes from a template, which are gone at the end of the test.
+// Their type is of this test alone, so that others' nodes are in nobody's way.
+func (l lab) nodes(template corev1.Node, count int) {
+	l.Helper()
+	template.Labels["test"] = l.namespace
+	l.post(fmt.Sprintf("/nodes?count=%d", count), template)
+	l.Cleanup(func() {
+		l.must(l.admin.DeleteAllOf(context.Background(), &corev1.Node{}, client.MatchingLabels{"test": l.namespace}))
+	})
+}
+
+// user connects as somebody who may do what the rules say in the namespace.
+func (l lab) user(name string, rules ...rbacv1.PolicyRule) *kube.Cluster {
+	l.Helper()
+	meta := metav1.ObjectMeta{Name: name, Namespace: l.namespace}
+	l.create(&rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	l.create(&rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: l.namespace + "-" + name}},
+	})
+	file := filepath.Join(l.TempDir(), name)
+	l.must(os.WriteFile(file, l.post("/users", map[string]string{"Name": l.namespace + "-" + name, "Namespace": l.namespace}), 0o600))
+	return l.connect(file)
+}
+
+// need asks for nodes of this test, of the type g6.12xlarge.
+func (l lab) need(nodes int) Need {
+	n := goodNeed(l.T)
+	n.Nodes, n.Claims, n.Secrets, n.Queue = nodes, nil, nil, ""
+	n.Type = instancetype.Type{}
+	n.Worker.NodeSelector["test"] = l.namespace
+	return n
+}
+
+// check looks and judges; nodes of other tests are left out.
+func (l lab) check(as *kube.Cluster, need Need) []Finding {
+	l.Helper()
+	state := Look(l.Context(), as, need)
+	state.Nodes.Value = slices.DeleteFunc(state.Nodes.Value, func(n corev1.Node) bool { return n.Labels["test"] != l.namespace })
+	return Judge(state, need)
+}
+
+// find returns the findings of a check that are not as they should be.
+func find(findings []Finding, check string) []Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Check != check || f.Level == OK })
+}
+
+func (l lab) want(findings []Finding, check string, level Level, what string) {
+	l.Helper()
+	for _, f := range find(findings, check) {
+		if f.Level == level && strings.Contains(f.What, what) {
+			return
+		}
+	}
+	l.Errorf("no %s of %q with %q among %+v", level, check, what, findings)
+}
+
+// freshNode is a node as a test makes it: no taint, so that kwok's nodes take
+// any pod.
+func freshNode(name string) corev1.Node {
+	n := gpuNode(name)
+	n.Spec.Taints = nil
+	n.Status.Conditions = nil
+	return n
+}
+
+func TestLookAtWholeCluster(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("whole"), 2)
+	l.install(plugin(), efaPlugin())
+	findings := l.check(l.admin, l.need(2))
+	for _, f := range findings {
+		// The operator of test/cluster is no pod, and nobody has room for a head.
+		if f.Level == Problem && f.Check != "head" || f.Level == Unknown && f.Check != "kuberay operator" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// install makes DaemonSets as their charts would, and waits for their pods.
+func (l lab) install(workloads ...Workload) {
+	l.Helper()
+	for _, w := range workloads {
+		labels := map[string]string{"app": l.namespace + "-" + w.Name}
+		pod := w.Pod
+		pod.Containers = []corev1.Container{{Name: "plugin", Image: w.Image}}
+		pod.NodeSelector = map[string]string{"test": l.namespace}
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: l.namespace}, Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+		}}
+		l.create(set)
+		l.until("DaemonSet "+w.Name, func() bool {
+			l.must(l.admin.Get(l.Context(), l.named(w.Name), set))
+			return set.Status.ObservedGeneration > 0 && set.Status.NumberReady == set.Status.DesiredNumberScheduled
+		})
+	}
+}
+
+func TestLookForPlugins(t *testing.T) {
+	l := newLab(t)
+	bare := freshNode("bare")
+	bare.Status.Allocatable = resources("cpu", "47", "memory", "180Gi")
+	bare.Status.Capacity = nil
+	delete(bare.Labels, "nvidia.com/gpu.present")
+	l.nodes(bare, 2)
+
+	findings := l.check(l.admin, l.need(2))
+	l.want(findings, "gpus", Problem, "no NVIDIA device plugin is installed")
+	l.want(findings, "efa", Problem, "no EFA device plugin is installed")
+
+	l.install(plugin(), efaPlugin())
+	findings = l.check(l.admin, l.need(2))
+	l.want(findings, "gpus", Problem, "passes over the node: node affinity wants")
+	l.want(findings, "efa", Problem, "launched without EFA")
+	if f := find(findings, "gpus")[0]; f.Remedy != "kubectl label node bare-0 bare-1 nvidia.com/gpu.present=true" {
+		t.Errorf("remedy %q", f.Remedy)
+	}
+}
+
+func TestLookForTaints(t *testing.T) {
+	l := newLab(t)
+	n := freshNode("taint")
+	n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "others", Effect: corev1.TaintEffectNoExecute}}
+	l.nodes(n, 2)
+	l.want(l.check(l.admin, l.need(1)), "nodes", Warning, "taint dedicated=others:NoExecute is not tolerated")
+}
+
+func TestLookForRoom(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("room"), 2)
+	need := l.need(2)
+	holder := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "holder", Namespace: l.namespace}, Spec: need.Worker}
+	holder.Spec.Containers = slices.Clone(holder.Spec.Containers)
+	holder.Spec.Containers[0].Image = "none"
+	l.create(holder)
+	l.until("place for the pod", func() bool {
+		l.must(l.admin.Get(l.Context(), l.named("holder"), holder))
+		return holder.Spec.NodeName != ""
+	})
+	l.want(l.check(l.admin, need), "room", Warning, "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by "+l.namespace+"/holder")
+
+	// The pods of the same Ray cluster are in nobody's way.
+	holder.Labels = map[string]string{clusterLabel: need.Cluster}
+	l.must(l.admin.Update(l.Context(), holder))
+	if found := find(l.check(l.admin, need), "room"); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestLookForOperator(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("op"), 1)
+	labels := map[string]string{"app": l.namespace}
+	replicas := int32(1)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "ray", Namespace: l.namespace}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"test": l.namespace},
+			Containers:   []corev1.Container{{Name: "o", Image: "registry.example/mirror/kuberay/operator:v1.6.1", Args: []string{"--watch-namespace", "elsewhere"}}},
+		}},
+	}}
+	l.create(d)
+	l.until("operator", func() bool {
+		l.must(l.admin.Get(t.Context(), l.named("ray"), d))
+		return d.Status.ReadyReplicas == 1
+	})
+	findings := l.check(l.admin, l.need(1))
+	l.want(findings, "kuberay operator", Warning, "runs on a node with GPUs")
+	l.want(findings, "kuberay operator", Problem, "no operator looks after namespace "+l.namespace+", only after elsewhere")
+
+	replicas = 0
+	d.Spec.Replicas = &replicas
+	l.must(l.admin.Update(t.Context(), d))
+	l.want(l.check(l.admin, l.need(1)), "kuberay operator", Problem, "scaled to 0")
+}
+
+func TestLookForCRD(t *testing.T) {
+	l := newLab(t)
+	ray := func() []string { return Look(t.Context(), l.admin, l.need(1)).Groups.Value[rayGroup] }
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	l.must(l.admin.List(t.Context(), &crds))
+	var kept []apiextensionsv1.CustomResourceDefinition
+	for _, crd := range crds.Items {
+		if crd.Spec.Group == rayGroup {
+			kept = append(kept, crd)
+		}
+	}
+	t.Cleanup(func() {
+		for _, crd := range kept {
+			again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name, Annotations: crd.Annotations}, Spec: crd.Spec}
+			if err := l.admin.Create(context.Background(), again); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := waitForRay(l); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range kept {
+		l.must(l.admin.Delete(t.Context(), &kept[i]))
+	}
+	l.until("end of the CRDs", func() bool { return len(ray()) == 0 })
+	l.want(l.check(l.admin, l.need(1)), "kuberay API", Problem, "not installed")
+}
+
+// waitForRay waits until RayClusters can be listed again.
+func waitForRay(l lab) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	e := eye{l.admin, Need{}}
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		fields, err := e.rayFields(ctx)
+		if err == nil && slices.Contains(fields, "authOptions") {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the CRDs: %w", err)
+		}
+	}
+}
+
+func TestLookForNamespace(t *testing.T) {
+	l := newLab(t)
+	l.want(l.check(&kube.Cluster{WithWatch: l.admin.WithWatch, Config: l.admin.Config, Namespace: "no-such"}, l.need(1)), "namespace", Problem, "does not exist")
+
+	stays := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Namespace: l.namespace, Finalizers: []string{"trainyard.dev/test"}}}
+	l.must(l.admin.Create(t.Context(), stays))
+	t.Cleanup(func() {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := l.admin.Patch(context.Background(), stays, patch); err != nil {
+			t.Error(err)
+		}
+	})
+	l.must(l.admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}))
+	l.until("reason", func() bool {
+		found := find(l.check(l.admin, l.need(1)), "namespace")
+		return len(found) == 1 && strings.Contains(found[0].What, "Some resources are remaining")
+	})
+}
+
+// Every verb that is forbidden is told by its name, one by one.
+func TestLookAsSomebodyElse(t *testing.T) {
+	l := newLab(t)
+	var all []rbacv1.PolicyRule
+	var verbs []Permission
+	for _, w := range wanted {
+		if w.wide {
+			continue
+		}
+		for verb := range strings.FieldsSeq(w.verbs) {
+			all = append(all, rbacv1.PolicyRule{APIGroups: []string{w.group}, Resources: []string{w.resource}, Verbs: []string{verb}})
+			verbs = append(verbs, Permission{Purpose: w.purpose, Verb: verb, Group: w.group, Resource: w.resource})
+		}
+	}
+	for i, missing := range verbs {
+		rules := slices.Delete(slices.Clone(all), i, i+1)
+		guest := l.user(fmt.Sprintf("guest%d", i), rules...)
+		level := Problem
+		if missing.Purpose == ForWatch {
+			level = Warning
+		}
+		l.until("answer that knows the new role", func() bool {
+			found := find(l.check(guest, l.need(1)), "permissions")
+			return slices.ContainsFunc(found, func(f Finding) bool {
+				return f.Level == level && (f.What == "you may not "+missing.String() || missing.Purpose == ForWatch && strings.Contains(f.What, missing.String()))
+			})
+		})
+	}
+}
+
+// What somebody without any rights cannot see is unknown, and never fine.
+func TestLookWithoutRights(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("hidden"), 2)
+	findings := l.check(l.user("nobody"), l.need(2))
+	for _, check := range []string{"kuberay operator", "namespace", "quota", "service account", "nodes", "device drivers"} {
+		if found := find(findings, check); len(found) == 0 || found[0].Level != Unknown {
+			t.Errorf("%s: %+v", check, found)
+		}
+	}
+	l.want(findings, "permissions", Problem, "create, patch rayclusters.ray.io")
+	for _, f := range findings {
+		if f.Level == OK && !slices.Contains([]string{"kubernetes", "kuberay API", "add-ons"}, f.Check) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestLookAtThousandNodes(t *testing.T) {
+	l := newLab(t)
+	big := freshNode("big")
+	big.Labels[corev1.LabelInstanceTypeStable] = "p5.48xlarge"
+	big.Status.Allocatable = resources("cpu", "190", "memory", "2000Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32", "hugepages-2Mi", "10Gi")
+	big.Status.Capacity = nil
+	l.nodes(big, 1000)
+	need := l.need(1000)
+	need.Worker.NodeSelector[corev1.LabelInstanceTypeStable] = "p5.48xlarge"
+	need.Worker.Containers[0].Resources.Requests = resources("cpu", "160", "memory", "1600Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32", "hugepages-2Mi", "10Gi")
+
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	state := Look(t.Context(), l.admin, need)
+	looked := time.Since(began)
+	findings := Judge(state, need)
+	judged := time.Since(began) - looked
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(state)
+	t.Logf("looked in %s, judged in %s, %d MB kept, %d MB allocated", looked.Round(time.Millisecond), judged.Round(time.Millisecond),
+		(int64(after.HeapAlloc)-int64(before.HeapAlloc))>>20, (after.TotalAlloc-before.TotalAlloc)>>20)
+	if len(state.Nodes.Value) < 1000 || state.Nodes.Err != nil {
+		t.Errorf("%d nodes, %v", len(state.Nodes.Value), state.Nodes.Err)
+	}
+	for _, check := range []string{"nodes", "gpus", "efa", "room"} {
+		if found := find(findings, check); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+}
