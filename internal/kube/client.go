@@ -9,13 +9,17 @@ package kube
 import (
 	"fmt"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -32,17 +36,27 @@ type Access struct {
 	Kubeconfig string // value of --kubeconfig or KUBECONFIG, one file or a list of them; "" is ~/.kube/config, or in a pod its service account
 	Context    string // "" is the kubeconfig's current context
 	Namespace  string // "" is the context's namespace, or "default"
+
+	// Warn is told what the API server warns of (deprecated types, pod security),
+	// each text once; nil drops it.
+	Warn func(text string)
 }
 
 // A Cluster is a connection to one cluster as one user. Its client reads from
 // the API server and caches nothing, and knows the types of Kubernetes itself,
-// CustomResourceDefinitions and KubeRay's ray.io/v1.
+// CustomResourceDefinitions and KubeRay's ray.io/v1. Errors of its methods say
+// what is the matter in a user's words (see [Cluster.Explain]), and calls outlast
+// a restart of the API server.
 type Cluster struct {
 	client.WithWatch
 	Config    *rest.Config
 	Context   string // its name in the kubeconfig; "" in a pod
 	Namespace string // where what we make goes
 	Server    string // URL of the API server
+
+	answered atomic.Bool   // the server has answered a call, be it with an error
+	patience time.Duration // see try
+	pause    time.Duration // between two tries
 }
 
 // Connect finds the cluster and prepares a client. It does not ask the server
@@ -52,10 +66,12 @@ func Connect(access Access) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	quiet()
 	config := rest.CopyConfig(found.config)
 	config.UserAgent = Manager
 	config.QPS = -1 // the server paces its clients
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	config.WarningHandler = warnings(access.Warn)
 	types, err := knownTypes()
 	if err != nil {
 		return nil, err
@@ -64,13 +80,41 @@ func Connect(access Access) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client for %s: %w", config.Host, err)
 	}
-	return &Cluster{
-		WithWatch: inner,
+	c := &Cluster{
 		Config:    config,
 		Context:   found.context,
 		Namespace: found.namespace,
 		Server:    config.Host,
-	}, nil
+		patience:  patience,
+		pause:     time.Second,
+	}
+	c.WithWatch = c.patient(inner)
+	return c, nil
+}
+
+// quiet keeps client-go from writing to standard error: what it logs it returns
+// as errors, too.
+var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+
+// warnings returns a handler that tells each of the server's warnings once.
+func warnings(tell func(string)) rest.WarningHandler {
+	if tell == nil {
+		return rest.NoWarnings{}
+	}
+	return &warner{tell: tell}
+}
+
+type warner struct {
+	tell func(string)
+	seen sync.Map
+}
+
+// HandleWarningHeader implements rest.WarningHandler; 299 is the code of
+// warnings that are meant to be shown.
+func (w *warner) HandleWarningHeader(code int, _, text string) {
+	if _, seen := w.seen.LoadOrStore(text, true); code == 299 && text != "" && !seen {
+		w.tell(text)
+	}
 }
 
 // knownTypes returns the types that a Cluster's client knows.
