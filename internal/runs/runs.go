@@ -311,6 +311,3 @@ func (r *Run) LogDir() string { return filepath.Join(r.Dir, "logs") }
 // CountersPath is the file of the network cards' counters before the job; it
 // is not there on machines without such cards.
 func (r *Run) CountersPath() string { return filepath.Join(r.Dir, "counters.json") }
-
-// CheckpointDir is where the built-in training saves, unless told otherwise.
-func (r *Run) CheckpointDir() string { return filepath.Join(r.Dir, "checkpoints") }

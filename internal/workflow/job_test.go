@@ -82,7 +82,7 @@ func TestCommandOfBuiltInTraining(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		got, err := command(settings(t, test.settings...), "/r/checkpoints")
+		got, err := command(settings(t, test.settings...), localPaths{"/r"})
 		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
 		}
@@ -102,7 +102,7 @@ func TestResume(t *testing.T) {
 	}
 	want := here + "/runs/20261130-aaaa/checkpoints"
 	for name, want := range map[string]string{"20261130-aaaa": want, "runs/20261130-aaaa": want, "plain": here + "/plain"} {
-		got, err := command(settings(t, "resume: "+name), here+"/runs/new/checkpoints")
+		got, err := command(settings(t, "resume: "+name), localPaths{here + "/runs/new"})
 		if err != nil || got[len(got)-1] != want {
 			t.Errorf("--resume %s: %q, %v; want %s", name, got, err, want)
 		}
@@ -111,7 +111,7 @@ func TestResume(t *testing.T) {
 
 func TestCommandNamesAllThatIsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, err := command(settings(t, "model: ./mine", "data: book.txt", "resume: nowhere"), "")
+	_, err := command(settings(t, "model: ./mine", "data: book.txt", "resume: nowhere"), localPaths{})
 	want := `looking for "./mine": no such file or directory
 looking for "book.txt": no such file or directory
 looking for "nowhere": no such file or directory`
@@ -120,6 +120,24 @@ looking for "nowhere": no such file or directory`
 	}
 	if fault.CodeOf(err) != fault.Usage {
 		t.Errorf("code = %d, want a usage error", fault.CodeOf(err))
+	}
+}
+
+func TestCommandInPods(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("mine", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := command(settings(t, "model: Qwen/Qwen2.5-7B", "data: /fsx/books", "export: s3://b/out"), podPaths{"20261130-aaaa"})
+	want := "python -m trainyard.train --model Qwen/Qwen2.5-7B --checkpoint-dir /tmp/trainyard/20261130-aaaa --keep 0 --data /fsx/books --export s3://b/out"
+	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	_, err = command(settings(t, "model: mine", "data: book.txt", "resume: 20261130-bbbb", "checkpointDir: here"), podPaths{"20261130-aaaa"})
+	for _, name := range []string{"mine", "book.txt", "20261130-bbbb", "here"} {
+		if err == nil || !strings.Contains(err.Error(), strconv.Quote(name)+": pods do not see") {
+			t.Errorf("error = %v, want it to name %q", err, name)
+		}
 	}
 }
 

@@ -76,10 +76,15 @@ func (t *training) steps() []func(context.Context) error {
 	return []func(context.Context) error{t.environment, t.startLocal, t.submit}
 }
 
+// paths are those of the job of the run in dir.
+func (t *training) paths(dir string) paths {
+	return localPaths{run: dir}
+}
+
 // check finds what is wrong with the request before anything that takes long,
 // and packs the code on the way.
 func (t *training) check(ctx context.Context, detach bool) error {
-	_, problem := command(t.cfg, "")
+	_, problem := command(t.cfg, t.paths(""))
 	problem = errors.Join(problem, t.checkDetach(detach), pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
 	if t.pkg, err = packed(ctx, t.cfg); err == nil && problem != nil {
@@ -163,11 +168,11 @@ func (t *training) submit(ctx context.Context) error {
 	t.Story.Done(text)
 
 	t.Story.Begin(ui.JobStep)
-	checkpoints, err := filepath.Abs(t.run.CheckpointDir())
+	dir, err := filepath.Abs(t.run.Dir)
 	if err != nil {
-		return fmt.Errorf("naming the checkpoint folder: %w", err)
+		return fmt.Errorf("naming the run folder: %w", err)
 	}
-	args, err := command(t.cfg, checkpoints)
+	args, err := command(t.cfg, t.paths(dir))
 	if err != nil {
 		return err
 	}
