@@ -158,12 +158,12 @@ func mappings(collection, wants string) rule {
 	}
 }
 
-// matching is the rule for text.
-func matching(wants string, pattern *regexp.Regexp) rule {
+// matching is the rule for text of at most so many bytes.
+func matching(wants string, pattern *regexp.Regexp, most uint64) rule {
 	return rule{
 		wants:  wants,
-		allows: allow(pattern.MatchString),
-		schema: func(s *jsonschema.Schema) { s.Pattern = pattern.String() },
+		allows: allow(func(v string) bool { return uint64(len(v)) <= most && pattern.MatchString(v) }),
+		schema: func(s *jsonschema.Schema) { s.Pattern, s.MaxLength = pattern.String(), &most },
 	}
 }
 

@@ -106,19 +106,19 @@ var settings = []setting{
 	{
 		key: "cluster.name", flag: "ray-cluster", arg: "NAME", plain: "RAY_CLUSTER_NAME", doc: "name of the RayCluster; empty: trainyard- and your user name",
 		field:  func(c *Config) any { return &c.Cluster.Name },
-		rule:   matching("a name of a-z, 0-9 and -, at most 47 long", clusterName),
+		rule:   matching("a name of a-z, 0-9 and -, at most 47 long", clusterName, maxClusterName),
 		remote: true,
 	},
 	{
 		key: "cluster.image", flag: "image", arg: "IMAGE", plain: "DLC_IMAGE", standard: DefaultImage, doc: "image of all pods; a digest in it makes them alike for certain",
 		field:  func(c *Config) any { return &c.Cluster.Image },
-		rule:   matching("an image such as registry/name:tag or registry/name@sha256:...", imageReference),
+		rule:   matching("an image such as registry/name:tag or registry/name@sha256:...", imageReference, maxImage),
 		remote: true,
 	},
 	{
 		key: "cluster.rayVersion", plain: "RAY_VERSION", standard: DefaultRayVersion, doc: "version of Ray in the image",
 		field:  func(c *Config) any { return &c.Cluster.RayVersion },
-		rule:   matching("a version such as "+DefaultRayVersion, rayVersion),
+		rule:   matching("a version such as "+DefaultRayVersion, rayVersion, maxLabel),
 		remote: true,
 	},
 	{
@@ -140,15 +140,27 @@ var settings = []setting{
 	},
 
 	{
+		key: "kubernetes.context", flag: "context", arg: "NAME", doc: "context of the kubeconfig; empty: the current one",
+		field:  func(c *Config) any { return &c.Kubernetes.Context },
+		rule:   text(),
+		remote: true,
+	},
+	{
+		key: "kubernetes.kubeconfig", flag: "kubeconfig", arg: "PATH", doc: "kubeconfig to use; empty: KUBECONFIG's, or ~/.kube/config",
+		field:  func(c *Config) any { return &c.Kubernetes.Kubeconfig },
+		rule:   text(),
+		remote: true,
+	},
+	{
 		key: "kubernetes.namespace", flag: "namespace", arg: "NAME", plain: "NAMESPACE", doc: "namespace of the RayCluster; empty: the context's",
 		field:  func(c *Config) any { return &c.Kubernetes.Namespace },
-		rule:   matching("a name of a-z, 0-9 and -", optionalLabel),
+		rule:   matching("a name of a-z, 0-9 and -", optionalLabel, maxLabel),
 		remote: true,
 	},
 	{
 		key: "kubernetes.zone", flag: "zone", arg: "ZONE", plain: "GPU_AZ", doc: "zone of all workers, such as us-east-1a; empty: one of any",
 		field:  func(c *Config) any { return &c.Kubernetes.Zone },
-		rule:   matching("the name of a zone", labelValue),
+		rule:   matching("the name of a zone", labelValue, maxLabel),
 		remote: true,
 	},
 	{
@@ -169,7 +181,7 @@ var settings = []setting{
 	{
 		key: "kubernetes.queue", flag: "queue", arg: "NAME", doc: "local queue of Kueue to wait in; empty: none",
 		field: func(c *Config) any { return &c.Kubernetes.Queue },
-		rule:  matching("the name of a LocalQueue", optionalSubdomain),
+		rule:  matching("the name of a LocalQueue", optionalSubdomain, maxSubdomain),
 	},
 	{
 		key: "kubernetes.gang", standard: "false", doc: "start all pods or none, by the operator's batch scheduler",
@@ -179,7 +191,7 @@ var settings = []setting{
 	{
 		key: "kubernetes.priorityClass", doc: "PriorityClass of all pods; empty: the cluster's default",
 		field: func(c *Config) any { return &c.Kubernetes.PriorityClass },
-		rule:  matching("the name of a PriorityClass", optionalSubdomain),
+		rule:  matching("the name of a PriorityClass", optionalSubdomain, maxSubdomain),
 	},
 	{
 		key: "kubernetes.workerCPU", doc: "CPUs of a worker pod; empty: 5/6 of the type's",
@@ -210,7 +222,7 @@ var settings = []setting{
 	{
 		key: "kubernetes.serviceAccount", doc: "ServiceAccount of all pods; empty: the namespace's default",
 		field: func(c *Config) any { return &c.Kubernetes.ServiceAccount },
-		rule:  matching("the name of a ServiceAccount", optionalSubdomain),
+		rule:  matching("the name of a ServiceAccount", optionalSubdomain, maxSubdomain),
 	},
 	{
 		key: "kubernetes.secrets", doc: "Secrets whose keys become variables of all pods",
@@ -220,7 +232,7 @@ var settings = []setting{
 	{
 		key: "kubernetes.imagePullPolicy", doc: "empty: Always for a tag, IfNotPresent for a digest",
 		field: func(c *Config) any { return &c.Kubernetes.ImagePullPolicy },
-		rule:  matching("empty, Always, IfNotPresent or Never", pullPolicy),
+		rule:  matching("empty, Always, IfNotPresent or Never", pullPolicy, maxLabel),
 	},
 	{
 		key: "kubernetes.patches", doc: "strategic merge patches of the RayCluster, the last word",

@@ -5,6 +5,7 @@
 package instancetype
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -86,13 +87,13 @@ func unknown(name string, types []Type) error {
 			sizes = append(sizes, t.Name)
 		}
 	}
-	near := spelling.Nearest(strings.ToLower(name), names)
-	switch {
-	case len(sizes) > 0:
-		return fmt.Errorf("unknown instance type %q: of %s there are %s", name, family, strings.Join(sizes, ", "))
-	case near != "":
-		return fmt.Errorf("unknown instance type %q: did you mean %s?", name, near)
-	default:
-		return fmt.Errorf("unknown instance type %q: no x86-64 type with GPUs of NVIDIA's; families known: %s", name, strings.Join(families, ", "))
+	text := fmt.Sprintf("unknown instance type %q", name)
+	lower := strings.ToLower(name)
+	if near := cmp.Or(spelling.Nearest(lower, sizes), spelling.Nearest(lower, names)); near != "" {
+		text += fmt.Sprintf(" (did you mean %s?)", near)
 	}
+	if len(sizes) > 0 {
+		return fmt.Errorf("%s; known of %s: %s", text, family, strings.Join(sizes, ", "))
+	}
+	return fmt.Errorf("%s; known families, those with x86-64 and GPUs of NVIDIA's: %s", text, strings.Join(families, ", "))
 }

@@ -34,15 +34,15 @@ func TestLookup(t *testing.T) {
 }
 
 func TestLookupUnknown(t *testing.T) {
+	families := "; known families, those with x86-64 and GPUs of NVIDIA's: " +
+		"g4dn, g5, g6, g6e, g7, g7e, gr6, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
 	for name, want := range map[string]string{
-		"g6.13xlarge": `unknown instance type "g6.13xlarge": of g6 there are g6.xlarge, g6.2xlarge, g6.4xlarge, ` +
-			`g6.8xlarge, g6.12xlarge, g6.16xlarge, g6.24xlarge, g6.48xlarge`,
-		"p5.24xlarge":      `unknown instance type "p5.24xlarge": of p5 there are p5.4xlarge, p5.48xlarge`,
-		"g6.12xlarg":       `unknown instance type "g6.12xlarg": of g6 there are g6.xlarge, g6.2xlarge, g6.4xlarge, g6.8xlarge, g6.12xlarge, g6.16xlarge, g6.24xlarge, g6.48xlarge`,
-		"P5.48xlarge":      `unknown instance type "P5.48xlarge": did you mean p5.48xlarge?`,
-		"p6-b20.48xlarge":  `unknown instance type "p6-b20.48xlarge": did you mean p6-b200.48xlarge?`,
-		"p6b200.48xlarge":  `unknown instance type "p6b200.48xlarge": did you mean p6-b200.48xlarge?`,
-		"standard_nd96isr": `unknown instance type "standard_nd96isr": no x86-64 type with GPUs of NVIDIA's; families known: g4dn, g5, g6, g6e, g7, g7e, gr6, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300`,
+		"p5.24xlarge":     `unknown instance type "p5.24xlarge" (did you mean p5.4xlarge?); known of p5: p5.4xlarge, p5.48xlarge`,
+		"g4dn.12xlarg":    `unknown instance type "g4dn.12xlarg" (did you mean g4dn.12xlarge?); known of g4dn: g4dn.xlarge, g4dn.2xlarge, g4dn.4xlarge, g4dn.8xlarge, g4dn.12xlarge, g4dn.16xlarge, g4dn.metal`,
+		"P5.48xlarge":     `unknown instance type "P5.48xlarge" (did you mean p5.48xlarge?)` + families,
+		"p6-b20.48xlarge": `unknown instance type "p6-b20.48xlarge" (did you mean p6-b200.48xlarge?)` + families,
+		"p6b200.48xlarge": `unknown instance type "p6b200.48xlarge" (did you mean p6-b200.48xlarge?)` + families,
+		"nd96isr":         `unknown instance type "nd96isr"` + families,
 	} {
 		_, err := Lookup(name)
 		if err == nil || err.Error() != want {
