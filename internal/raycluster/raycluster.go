@@ -9,6 +9,7 @@
 package raycluster
 
 import (
+	"errors"
 	"maps"
 	"strings"
 
@@ -74,15 +75,16 @@ type Node struct {
 // Build returns the RayCluster. Its error joins everything that is wrong with
 // the spec.
 func Build(s Spec) (*rayv1.RayCluster, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
 	cluster := &rayv1.RayCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rayv1.GroupVersion.String(), Kind: "RayCluster"},
 		ObjectMeta: s.meta(),
 		Spec:       s.cluster(),
 	}
-	return patched(cluster, s)
+	cluster, err := patched(cluster, s)
+	if err := errors.Join(s.check(), err); err != nil {
+		return nil, err
+	}
+	return cluster, nil
 }
 
 func (s Spec) meta() metav1.ObjectMeta {

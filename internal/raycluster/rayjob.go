@@ -1,7 +1,6 @@
 package raycluster
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 // Job is what a RayJob runs on its own cluster.
 type Job struct {
-	Entrypoint string            // a line of shell
+	Entrypoint string            // a line of shell, not empty
 	Env        map[string]string // variables of the job
 	Pip        []string          // packages that Ray installs
 	Timeout    time.Duration     // 0: none
@@ -23,9 +22,6 @@ type Job struct {
 // that did it would need the image once more.
 func BuildJob(s Spec, job Job) (*rayv1.RayJob, error) {
 	cluster, err := Build(s)
-	if job.Entrypoint == "" {
-		err = errors.Join(err, errors.New("no command for the RayJob"))
-	}
 	if err != nil {
 		return nil, err
 	}
