@@ -85,6 +85,8 @@ type Cluster struct {
 
 // Kubernetes is how the pods of a RayCluster are made and placed.
 type Kubernetes struct {
+	Context         string            `json:"context"`         // of the kubeconfig; empty: its current one
+	Kubeconfig      string            `json:"kubeconfig"`      // path, or a list of them as KUBECONFIG has; empty: KUBECONFIG's
 	Namespace       string            `json:"namespace"`       // empty: the context's
 	Zone            string            `json:"zone"`            // empty: any, but one
 	NodeSelector    map[string]string `json:"nodeSelector"`    // labels of nodes for workers

@@ -128,6 +128,7 @@ func TestLoadFull(t *testing.T) {
 			RayVersion: "2.59.1", NodeType: "p5.48xlarge", GPUsPerNode: 8, EFAPerNode: 32,
 		},
 		Kubernetes: Kubernetes{
+			Context: "prod", Kubeconfig: "/etc/kube/config",
 			Namespace: "ray-train", Zone: "us-east-1a", NodeSelector: map[string]string{"role": "gpu-worker", "example.com/pool": "1"},
 			Tolerations: []JSON{`{"effect":"NoSchedule","key":"dedicated","operator":"Equal","value":"training"}`},
 			HeadOnGPU:   true, Queue: "team-a", Gang: true, PriorityClass: "high", WorkerCPU: "160", WorkerMemory: "1500Gi", HugePages: "5Gi",
@@ -215,6 +216,8 @@ var sampleValues = map[string][4]string{
 	"cluster.nodeType":              {"g6.xlarge", "p5.48xlarge", "p4d.24xlarge", "x"},
 	"cluster.gpusPerNode":           {"1", "2", "4", "8"},
 	"cluster.efaPerNode":            {"0", "1", "4", "32"},
+	"kubernetes.context":            {"a", "b", "c", "d"},
+	"kubernetes.kubeconfig":         {"a", "b", "c", "d"},
 	"kubernetes.namespace":          {"a", "b", "c", "d"},
 	"kubernetes.zone":               {"us-east-1a", "us-east-1b", "us-east-1c", "use1-az4"},
 	"kubernetes.queue":              {"a", "b", "c", "d"},
