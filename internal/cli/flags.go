@@ -19,6 +19,16 @@ func addRunFileFlag(cmd *cobra.Command) {
 
 // loadConfig merges flags, environment and run file.
 func loadConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
+	return load(cmd, args, false)
+}
+
+// loadRemoteConfig does so for a command about a cluster elsewhere, whatever
+// the target of train is.
+func loadRemoteConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
+	return load(cmd, args, true)
+}
+
+func load(cmd *cobra.Command, args []string, remote bool) (*config.Config, error) {
 	name, err := cmd.Flags().GetString("file")
 	if err != nil {
 		return nil, fmt.Errorf("reading flag --file: %w", err)
@@ -33,7 +43,7 @@ func loadConfig(cmd *cobra.Command, args []string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(config.Sources{File: data, FileName: name, Env: os.LookupEnv, Flags: cmd.Flags(), Command: args})
+	return config.Load(config.Sources{File: data, FileName: name, Env: os.LookupEnv, Flags: cmd.Flags(), Command: args, Remote: remote})
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {
@@ -41,10 +51,14 @@ func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {
 }
 
 func checkOutput(output string, choices ...string) error {
-	if slices.Contains(choices, output) {
+	return checkChoice("output", output, choices...)
+}
+
+func checkChoice(what, given string, choices ...string) error {
+	if slices.Contains(choices, given) {
 		return nil
 	}
-	return fault.WithCode(fault.Usage, fmt.Errorf("unknown output %q: it is %s", output, orList(choices)))
+	return fault.WithCode(fault.Usage, fmt.Errorf("unknown %s %q: it is %s", what, given, orList(choices)))
 }
 
 // orList writes a, b or c.

@@ -93,7 +93,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 	root.AddCommand(
 		a.trainCommand(), a.attachCommand(), a.stopCommand(), a.downCommand(),
 		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(),
-		a.initCommand(), a.configCommand(), a.versionCommand(),
+		a.initCommand(), a.configCommand(), a.renderCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")
 	return root
