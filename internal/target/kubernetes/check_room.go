@@ -133,6 +133,9 @@ func headRoom(v view) []Finding {
 			Consequence: "the Ray cluster does not start", Remedy: "free some, or add a node without GPUs",
 		})}
 	}
+	if len(obstacles) == 0 {
+		obstacles = []string{"none is ready"}
+	}
 	return []Finding{v.orAutoscaler(Finding{
 		Check: check, What: "no node for the head: " + few(obstacles, manyValues),
 		Consequence: "the Ray cluster does not start", Remedy: "add a node without GPUs, or set kubernetes.headOnGPUNode in trainyard.yaml",

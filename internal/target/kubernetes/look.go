@@ -2,9 +2,11 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
@@ -51,13 +53,17 @@ type State struct {
 	Queue       Part[bool] // whether the local queue takes jobs
 }
 
-// Look reads all that [Judge] judges by, at once. It takes seconds for a
-// thousand nodes: lists come in pages, of which only what matters is kept.
-func Look(ctx context.Context, cluster *kube.Cluster, need Need) State {
+// Look reads all that [Judge] judges by, at once. Lists come in pages, of which
+// only what matters is kept. An error means that there is nothing to judge: the
+// server cannot be reached or does not know the user, or ctx has ended.
+func Look(ctx context.Context, cluster *kube.Cluster, need Need) (State, error) {
 	s := State{Context: cluster.Context, Server: cluster.Server, Namespace: cluster.Namespace}
 	e := eye{cluster, need}
+	s.Version.Value, s.Version.Err = e.version(ctx)
+	if s.Version.Err != nil && !apierrors.IsForbidden(s.Version.Err) {
+		return s, fmt.Errorf("asking the cluster for its version: %w", s.Version.Err)
+	}
 	var all sync.WaitGroup
-	see(ctx, &all, &s.Version, e.version)
 	see(ctx, &all, &s.Groups, e.groups)
 	see(ctx, &all, &s.RayFields, e.rayFields)
 	see(ctx, &all, &s.DaemonSets, e.daemonSets)
@@ -75,7 +81,7 @@ func Look(ctx context.Context, cluster *kube.Cluster, need Need) State {
 	all.Go(func() { s.Account, s.Secrets = e.account(ctx) })
 	all.Go(func() { s.Claims = e.claims(ctx) })
 	all.Wait()
-	return s
+	return s, ctx.Err()
 }
 
 func see[T any](ctx context.Context, all *sync.WaitGroup, into *Part[T], read func(context.Context) (T, error)) {

@@ -21,7 +21,8 @@ func (e eye) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	data, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	return data, e.cluster.Explain(err)
 }
 
 func (e eye) getJSON(ctx context.Context, path string, into any) error {

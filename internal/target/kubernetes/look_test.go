@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -150,7 +151,8 @@ func (l lab) need(nodes int) Need {
 // check looks and judges; nodes of other tests are left out.
 func (l lab) check(as *kube.Cluster, need Need) []Finding {
 	l.Helper()
-	state := Look(l.Context(), as, need)
+	state, err := Look(l.Context(), as, need)
+	l.must(err)
 	state.Nodes.Value = slices.DeleteFunc(state.Nodes.Value, func(n corev1.Node) bool { return n.Labels["test"] != l.namespace })
 	return Judge(state, need)
 }
@@ -292,7 +294,11 @@ func TestLookForOperator(t *testing.T) {
 
 func TestLookForCRD(t *testing.T) {
 	l := newLab(t)
-	ray := func() []string { return Look(t.Context(), l.admin, l.need(1)).Groups.Value[rayGroup] }
+	ray := func() []string {
+		groups, err := eye{l.admin, Need{}}.groups(t.Context())
+		l.must(err)
+		return groups[rayGroup]
+	}
 	var crds apiextensionsv1.CustomResourceDefinitionList
 	l.must(l.admin.List(t.Context(), &crds))
 	var kept []apiextensionsv1.CustomResourceDefinition
@@ -354,6 +360,21 @@ func TestLookForNamespace(t *testing.T) {
 		found := find(l.check(l.admin, l.need(1)), "namespace")
 		return len(found) == 1 && strings.Contains(found[0].What, "Some resources are remaining")
 	})
+}
+
+// A server that is not there is an error, and no list of what is unknown.
+func TestLookAtNothing(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Look(ctx, l.admin, l.need(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	late := filepath.Join(t.TempDir(), "late")
+	l.must(os.WriteFile(late, l.post("/users", map[string]string{"Name": "late", "NotAfter": "2026-01-01T00:00:00Z"}), 0o600))
+	if state, err := Look(t.Context(), l.connect(late), l.need(1)); err == nil {
+		t.Errorf("no error, version %+v", state.Version)
+	}
 }
 
 // Every verb that is forbidden is told by its name, one by one.
@@ -419,7 +440,8 @@ func TestLookAtThousandNodes(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	state := Look(t.Context(), l.admin, need)
+	state, err := Look(t.Context(), l.admin, need)
+	l.must(err)
 	looked := time.Since(began)
 	findings := Judge(state, need)
 	judged := time.Since(began) - looked
