@@ -92,7 +92,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "set", Title: "Set up:"})
 	root.AddCommand(
 		a.trainCommand(), a.attachCommand(), a.stopCommand(), a.downCommand(),
-		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(),
+		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(), a.checkCommand(),
 		a.initCommand(), a.configCommand(), a.renderCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/workflow"
+)
+
+// checkable are the targets that can be checked.
+var checkable = []string{"kubernetes"}
+
+type checkOptions struct{ target, output string }
+
+func (a *app) checkCommand() *cobra.Command {
+	var opts checkOptions
+	cmd := &cobra.Command{
+		Use:     "check [flags]",
+		GroupID: "look",
+		Short:   "Say what in a Kubernetes cluster stands in a job's way",
+		Long: `Look at a Kubernetes cluster and say what stands in the way of a job with these
+settings: KubeRay, device plugins, GPUs and EFA interfaces that nodes do not offer,
+drivers, taints, zones, room, quotas and permissions. Each finding says what comes
+of it and what to do. Nothing is changed.
+
+What could not be seen is unknown, never ok. The exit code is 1 where there are
+problems; unknowns and warnings leave it 0.`,
+		Example: `  trainyard check
+  trainyard check --context prod --namespace ray-train --node-type p5.48xlarge --nodes 4
+  trainyard check -o json | jq '.findings[] | select(.level == "problem")'`,
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd, opts) },
+	}
+	addRunFileFlag(cmd)
+	cmd.Flags().StringVar(&opts.target, "target", checkable[0], "`NAME` of what to check: "+orList(checkable))
+	config.AddFlags(cmd.Flags(), "cluster", "kubernetes")
+	addOutputFlag(cmd, &opts.output, "text", "json")
+	complete(cmd, "target", checkable...)
+	complete(cmd, "output", "text", "json")
+	return cmd
+}
+
+func (a *app) check(cmd *cobra.Command, opts checkOptions) error {
+	if err := checkOutput(opts.output, "text", "json"); err != nil {
+		return err
+	}
+	if err := checkChoice("target", opts.target, checkable...); err != nil {
+		return err
+	}
+	cfg, err := loadRemoteConfig(cmd, nil)
+	if err != nil {
+		return err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+	}
+	if err := a.notePlainValues(cfg); err != nil {
+		return err
+	}
+	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: me.Username})
+	if err != nil {
+		return err
+	}
+	if opts.output == "json" {
+		a.printJSON(result)
+		return result.Err()
+	}
+	_, _ = fmt.Fprint(a.streams.Out, checkText(result, a.streams.OutColor)) // Main asks the stream
+	return fault.Told(result.Err())
+}
