@@ -93,7 +93,8 @@ func strict(text string, v any) error {
 func volumes(all []Volume) []corev1.Volume {
 	var list []corev1.Volume
 	for i, v := range all {
-		list = append(list, corev1.Volume{Name: v.name(i), VolumeSource: *v.VolumeSource.DeepCopy()})
+		source := v.VolumeSource
+		list = append(list, corev1.Volume{Name: v.name(i), VolumeSource: *source.DeepCopy()})
 	}
 	return list
 }
