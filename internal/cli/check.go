@@ -24,14 +24,14 @@ func (a *app) checkCommand() *cobra.Command {
 		GroupID: "look",
 		Short:   "Say what in a Kubernetes cluster stands in a job's way",
 		Long: `Look at a Kubernetes cluster and say what stands in the way of a job with these
-settings: KubeRay, device plugins, GPUs and EFA interfaces that nodes do not offer,
-drivers, taints, zones, room, quotas and permissions. Each finding says what comes
-of it and what to do. Nothing is changed.
+settings: KubeRay, device plugins, GPUs and EFA interfaces that nodes do not
+offer, drivers, taints, zones, room, quotas and permissions. Each finding says
+what comes of it and what to do. Nothing is changed.
 
 What could not be seen is unknown, never ok. The exit code is 1 where there are
 problems; unknowns and warnings leave it 0.`,
 		Example: `  trainyard check
-  trainyard check --context prod --namespace ray-train --node-type p5.48xlarge --nodes 4
+  trainyard check --context prod --node-type p5.48xlarge --nodes 4
   trainyard check -o json | jq '.findings[] | select(.level == "problem")'`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd, opts) },

@@ -54,22 +54,31 @@ func (v view) rights(purpose Purpose) (denied, unclear []Permission) {
 }
 
 // names lists permissions, the verbs of a resource together: "get, list
-// rayclusters.ray.io, create pods/portforward".
+// rayclusters.ray.io; create pods/portforward; in the whole cluster: list nodes".
 func names(permissions []Permission) string {
-	var parts []string
-	for i, p := range permissions {
-		verb, resource, _ := strings.Cut(p.String(), " ")
-		more := i+1 < len(permissions) && permissions[i+1].Resource == p.Resource && permissions[i+1].Namespace == p.Namespace
-		switch {
-		case more:
-			parts = append(parts, verb)
-		case p.Namespace == "":
-			parts = append(parts, verb+" "+resource+" in the whole cluster")
-		default:
-			parts = append(parts, verb+" "+resource)
+	var here, wide []string
+	for i := 0; i < len(permissions); {
+		p := permissions[i]
+		var verbs []string
+		for ; i < len(permissions) && permissions[i].Resource == p.Resource && permissions[i].Namespace == p.Namespace; i++ {
+			verbs = append(verbs, permissions[i].Verb)
 		}
+		_, resource, _ := strings.Cut(p.String(), " ")
+		text := strings.Join(verbs, ", ") + " " + resource
+		if p.Namespace == "" {
+			wide = append(wide, text)
+			continue
+		}
+		here = append(here, text)
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(here, "; ")
+	if len(wide) > 0 && text != "" {
+		text += "; "
+	}
+	if len(wide) > 0 {
+		text += "in the whole cluster: " + few(wide, manyValues)
+	}
+	return text
 }
 
 func scope(p Permission) string {

@@ -75,12 +75,12 @@ func workerNodes(v view) []Finding {
 			Remedy: "add such nodes, or name the type that there is with --node-type",
 		}))
 	case len(usable) < v.need.Nodes:
-		return append(all, v.orAutoscaler(Finding{
-			Check: check, What: fmt.Sprintf("%d of %s %s can be used, and %d are wanted", len(usable), counted(len(v.nodes), "node"), kind, v.need.Nodes),
-			Consequence: "workers stay Pending", Remedy: fmt.Sprintf("add nodes, or ask for fewer with --nodes %d", max(len(usable), 1)),
+		return append(all, v.fewer(len(usable), Finding{
+			Check: check, What: fmt.Sprintf("%d of %s %s open to workers, and %d wanted", len(usable), counted(len(v.nodes), "node"), kind, v.need.Nodes),
+			Remedy: "add nodes, or let these take workers",
 		}))
 	}
-	return append(all, ok(check, "%s %s, %d can be used, %d wanted", counted(len(v.nodes), "node"), kind, len(usable), v.need.Nodes)...)
+	return append(all, ok(check, "%s %s, %d open to workers, %d wanted", counted(len(v.nodes), "node"), kind, len(usable), v.need.Nodes)...)
 }
 
 // placeable are the nodes that are up and that a worker may go to.
@@ -136,6 +136,21 @@ func (v view) otherTypes() string {
 	return "; there are some of " + few(slices.Sorted(maps.Keys(types)), manyValues)
 }
 
+// fewer is for a finding by which so many workers can run and no more: the Ray
+// cluster has as many as there are nodes for, and at most as asked for.
+func (v view) fewer(workers int, f Finding) Finding {
+	f.Consequence = "no worker runs"
+	if f = v.orAutoscaler(f); workers == 0 {
+		return f
+	}
+	f.Level = Warning
+	f.Consequence = "the job runs on " + counted(workers, "node") + ", or waits for more"
+	if workers == 1 {
+		f.Consequence = "the job runs on 1 node, where nothing shows what the network does, or waits for more"
+	}
+	return f
+}
+
 // orAutoscaler makes a finding of missing nodes a problem, or a warning where
 // the cluster can make nodes.
 func (v view) orAutoscaler(f Finding) Finding {
@@ -188,8 +203,8 @@ func zones(v view) []Finding {
 			Consequence: "EFA works within one zone only", Remedy: "kubectl get nodes -L " + corev1.LabelTopologyZone,
 		}}
 	}
-	return []Finding{v.orAutoscaler(Finding{
-		Check: "zone", What: fmt.Sprintf("no zone has %d nodes: %s", v.need.Nodes, few(parts, manyNodes)),
-		Consequence: "workers stay Pending: all must be in one zone, beyond which EFA does not reach", Remedy: fmt.Sprintf("ask for fewer with --nodes %d, or add nodes in one zone", max(best, 1)),
+	return []Finding{v.fewer(best, Finding{
+		Check: "zone", What: fmt.Sprintf("no zone has %d nodes, and EFA does not reach beyond one: %s", v.need.Nodes, few(parts, manyNodes)),
+		Remedy: "add nodes in one zone",
 	})}
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,77 +9,100 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// tally counts the nodes of one zone, or of all, by whether a worker fits.
+type tally struct {
+	zone  string
+	now   int    // nodes with room now
+	busy  []node // that would have room, were it not for pods that end some day
+	small []node // that have none, even empty
+}
+
+func (t tally) later() int { return t.now + len(t.busy) }
+
+// tallies counts the nodes that workers may go to: those of each zone by
+// themselves where all workers must be in one, the best first.
+func (v view) tallies() []tally {
+	var all []tally
+	for _, it := range v.placeable() {
+		zone := ""
+		if v.need.OneZone {
+			zone = it.Labels[corev1.LabelTopologyZone]
+		}
+		i := slices.IndexFunc(all, func(t tally) bool { return t.zone == zone })
+		if i < 0 {
+			i = len(all)
+			all = append(all, tally{zone: zone})
+		}
+		t, use := &all[i], v.Use.Value[it.Name]
+		switch {
+		case len(Shortages(v.ask, without(it.Status.Allocatable, use.All))) == 0:
+			t.now++
+		case len(Shortages(v.ask, without(it.Status.Allocatable, use.Lasting))) == 0:
+			t.busy = append(t.busy, it)
+		default:
+			t.small = append(t.small, it)
+		}
+	}
+	enough := func(n int) int { return min(n, v.need.Nodes) }
+	slices.SortStableFunc(all, func(a, b tally) int {
+		return cmp.Or(enough(b.now)-enough(a.now), enough(b.later())-enough(a.later()), cmp.Compare(a.zone, b.zone))
+	})
+	return all
+}
+
 // room judges how many workers find room now, and how many once what runs there
 // has ended.
 func room(v view) []Finding {
 	const check = "room"
-	usable := v.placeable()
-	if v.Nodes.Err != nil || len(usable) == 0 {
+	all := v.tallies()
+	if v.Nodes.Err != nil || len(all) == 0 {
 		return nil // said of the nodes
 	}
 	if v.Use.Err != nil {
 		return unseen(check, v.Use.Err, "workers stay Pending while others hold the nodes", "ask an administrator for the right to list pods in all namespaces: kubectl auth can-i list pods -A")
 	}
-	now, later := 0, 0
-	var busy, small []node
-	holders := map[string][]string{}
-	for _, it := range usable {
-		use := v.Use.Value[it.Name]
-		switch {
-		case len(Shortages(v.ask, without(it.Status.Allocatable, use.All))) == 0:
-			now++
-			later++
-		case len(Shortages(v.ask, without(it.Status.Allocatable, use.Lasting))) == 0:
-			later++
-			busy = append(busy, it)
-			holders[it.Name] = use.Holders
-		default:
-			small = append(small, it)
-		}
+	best, in := all[0], ""
+	if len(all) > 1 {
+		in = " in zone " + best.zone
 	}
-	var all []Finding
-	if later < v.need.Nodes {
-		all = v.tooSmall(small)
+	if best.now >= v.need.Nodes {
+		return ok(check, "for %s%s now, %d wanted", counted(best.now, "worker"), in, v.need.Nodes)
 	}
-	if now >= v.need.Nodes {
-		return append(all, ok(check, "for %s now, %d wanted", counted(now, "worker"), v.need.Nodes)...)
+	if len(best.busy)+len(best.small) == 0 {
+		return nil // there are too few nodes, which is said of nodes and zones
 	}
 	f := Finding{
-		Level: Warning, Check: check, What: fmt.Sprintf("for %s now, %d once others end, %d wanted", counted(now, "worker"), later, v.need.Nodes),
-		Consequence: "workers stay Pending until there is room", Remedy: waitOr(now, later, v.need.Nodes),
+		Level: Warning, Check: check, What: fmt.Sprintf("for %s%s now, %d once others end, %d wanted", counted(best.now, "worker"), in, best.later(), v.need.Nodes),
+		Consequence: "workers stay Pending until there is room", Remedy: waitOr(best, v.need.Nodes),
 	}
-	for _, it := range busy {
+	var holders []string
+	for _, it := range best.busy {
 		f.Where = append(f.Where, it.Name)
+		holders = append(holders, v.Use.Value[it.Name].Holders...)
 	}
-	if pods := heldBusy(busy, holders); pods != "" {
-		f.What += "; GPUs are held by " + pods
+	if len(holders) > 0 {
+		f.What += "; GPUs are held by " + few(holders, manyValues)
 	}
-	if later < v.need.Nodes {
-		f.Consequence = "workers stay Pending"
-		f = v.orAutoscaler(f)
+	if best.later() >= v.need.Nodes {
+		return []Finding{f}
 	}
-	return append(all, f)
+	if small := v.tooSmall(best.small); len(small) > 0 {
+		return small
+	}
+	return []Finding{v.fewer(best.later(), f)}
 }
 
 // waitOr is the remedy where there is room for too few workers.
-func waitOr(now, later, wanted int) string {
+func waitOr(t tally, wanted int) string {
 	switch {
-	case later == 0:
+	case t.later() == 0:
 		return "make good what the nodes lack, or take others"
-	case later < wanted:
-		return fmt.Sprintf("make good what other nodes lack, or ask for fewer with --nodes %d", later)
-	case now == 0:
+	case t.later() < wanted:
+		return "make good what other nodes lack"
+	case t.now == 0:
 		return "wait until they end"
 	}
-	return fmt.Sprintf("wait until they end, or ask for fewer with --nodes %d", now)
-}
-
-func heldBusy(busy []node, holders map[string][]string) string {
-	var pods []string
-	for _, it := range busy {
-		pods = append(pods, holders[it.Name]...)
-	}
-	return few(pods, manyValues)
+	return fmt.Sprintf("wait until they end, or ask for fewer with --nodes %d", t.now)
 }
 
 // tooSmall says of nodes what they lack for a worker, even empty. GPUs and EFA

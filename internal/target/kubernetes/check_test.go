@@ -221,7 +221,7 @@ var breaks = []struct {
 		third(s).Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown"}
 	}, Warning, "nodes", "NodeStatusUnknown", "gpu-2", "describe node gpu-2"},
 	{"cordoned", func(s *State, _ *Need) { third(s).Spec.Unschedulable = true }, Warning, "nodes", "cordoned", "gpu-2", "uncordon gpu-2"},
-	{"too few", func(_ *State, n *Need) { n.Nodes = 3 }, Problem, "nodes", "2 of 2 nodes of type g6.12xlarge can be used, and 3 are wanted", "", "--nodes 2"},
+	{"too few", func(_ *State, n *Need) { n.Nodes = 3 }, Warning, "nodes", "2 of 2 nodes of type g6.12xlarge open to workers, and 3 wanted", "", "add nodes"},
 
 	{"GPU missing, no plugin", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value = s.DaemonSets.Value[1:] }, Problem, "gpus", "no nvidia.com/gpu: no NVIDIA device plugin is installed", "gpu-0 gpu-1", "trainyard addons install nvidia"},
 	{"GPU missing, no label", func(s *State, _ *Need) {
@@ -289,12 +289,23 @@ var breaks = []struct {
 	{"two plugins", func(s *State, _ *Need) { s.DaemonSets.Value = append(s.DaemonSets.Value, plugin()) }, Warning, "device drivers", "several of NVIDIA device plugin", "gpu-0 gpu-1", ""},
 	{"DRA unread", func(s *State, _ *Need) { s.Devices.Err = denied("resourceslices") }, Unknown, "device drivers", "cannot", "", "resourceslices"},
 
-	{"zones", func(s *State, _ *Need) { s.Nodes.Value[1].Labels[corev1.LabelTopologyZone] = "us-east-1b" }, Problem, "zone", "no zone has 2 nodes: 1 in us-east-1a, 1 in us-east-1b", "", "--nodes 1"},
+	{"zones", func(s *State, _ *Need) { s.Nodes.Value[1].Labels[corev1.LabelTopologyZone] = "us-east-1b" }, Warning, "zone", "no zone has 2 nodes, and EFA does not reach beyond one: 1 in us-east-1a, 1 in us-east-1b", "", "add nodes"},
 	{"no zone", func(s *State, _ *Need) { delete(s.Nodes.Value[1].Labels, corev1.LabelTopologyZone) }, Unknown, "zone", "1 node without the label", "", "-L topology"},
 
 	{"others hold GPUs", func(s *State, _ *Need) {
 		s.Use.Value["gpu-1"] = Use{All: resources("nvidia.com/gpu", "4"), Holders: []string{"other/job-0"}}
 	}, Warning, "room", "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by other/job-0", "gpu-1", "--nodes 1"},
+	{"room in different zones", func(s *State, _ *Need) {
+		third(s)
+		s.Nodes.Value = append(s.Nodes.Value, gpuNode("gpu-3"))
+		for i, zone := range []string{"a", "a", "b", "b"} {
+			s.Nodes.Value[i+1].Labels[corev1.LabelTopologyZone] = zone
+		}
+		s.Use.Value["gpu-0"], s.Use.Value["gpu-3"] = Use{All: resources("nvidia.com/gpu", "1")}, Use{All: resources("nvidia.com/gpu", "1")}
+	}, Warning, "room", "for 1 worker in zone a now, 2 once others end, 2 wanted", "gpu-0", "wait"},
+	{"worker too large", func(_ *State, n *Need) {
+		n.Worker.Containers[0].Resources.Requests["memory"] = resource.MustParse("181Gi")
+	}, Problem, "room", "memory 180Gi of 181Gi", "gpu-0 gpu-1", "workerMemory"},
 	{"pods unread", func(s *State, _ *Need) { s.Use.Err = denied("pods") }, Unknown, "room", "cannot", "", "list pods"},
 	{"no room for the head", func(s *State, _ *Need) { s.Use.Value["system"] = Use{All: resources("cpu", "3")} }, Problem, "head", "no room for the head (cpu 2, memory 8Gi)", "system", "add a node"},
 	{"no node for the head", func(s *State, _ *Need) { s.Nodes.Value = s.Nodes.Value[1:] }, Problem, "head", "no node for the head: taint nvidia.com/gpu:NoSchedule is not tolerated", "", "headOnGPUNode"},
@@ -357,7 +368,7 @@ func TestJudgeShutOut(t *testing.T) {
 	want := []string{
 		"warning label role=gpu-worker is missing @gpu-0 > kubectl label node gpu-0 role=gpu-worker",
 		`warning taint dedicated=ml:NoSchedule is not tolerated @gpu-1 > in trainyard.yaml, kubernetes.tolerations: [{key: dedicated, operator: Equal, value: "ml", effect: NoSchedule}]; the nodes may be meant for others`,
-		"problem 0 of 2 nodes of type g6.12xlarge can be used, and 2 are wanted @ > add nodes, or ask for fewer with --nodes 1",
+		"problem 0 of 2 nodes of type g6.12xlarge open to workers, and 2 wanted @ > add nodes, or let these take workers",
 	}
 	if !slices.Equal(text, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(text, "\n"), strings.Join(want, "\n"))
@@ -394,7 +405,11 @@ func TestJudgePermissions(t *testing.T) {
 			}
 		}
 		level := map[Purpose]Level{ForTrain: Problem, ForDown: Problem, ForWatch: Warning, ForAddons: OK}[p.Purpose]
-		if !strings.Contains(text, "you may not "+p.String()) || !strings.Contains(text, string(level)) {
+		wide := ""
+		if p.Namespace == "" {
+			wide = "in the whole cluster: "
+		}
+		if !strings.Contains(text, "you may not "+wide+p.String()) || !strings.Contains(text, string(level)) {
 			t.Errorf("%s denied: %s", p, text)
 		}
 		spoilt.Permissions[i].Err = errors.New("EOF")
