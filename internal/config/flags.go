@@ -28,7 +28,7 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) {
 
 func addFlag(fs *pflag.FlagSet, s *setting, title string) {
 	_, isBool := s.field(new(Config)).(*bool)
-	f := fs.VarPF(&flagText{arg: s.arg, isBool: isBool}, s.flag, "", s.doc)
+	f := fs.VarPF(&flagText{arg: s.arg, isBool: isBool}, s.flag, s.short, s.doc)
 	f.Annotations = map[string][]string{groupAnnotation: {title}}
 	if s.standard != "0s" {
 		f.DefValue = s.standard

@@ -10,6 +10,7 @@ import (
 type setting struct {
 	key      string            // path in the run file
 	flag     string            // without dashes; empty: none
+	short    string            // the flag as one letter; empty: none
 	arg      string            // what a flag's help calls its value; empty for a bool
 	plain    string            // the reference example's name in the environment; empty: none
 	standard string            // the default, as a flag would take it
@@ -152,7 +153,7 @@ var settings = []setting{
 		remote: true,
 	},
 	{
-		key: "kubernetes.namespace", flag: "namespace", arg: "NAME", plain: "NAMESPACE", doc: "namespace of the RayCluster; empty: the context's",
+		key: "kubernetes.namespace", flag: "namespace", short: "n", arg: "NAME", plain: "NAMESPACE", doc: "namespace of the RayCluster; empty: the context's",
 		field:  func(c *Config) any { return &c.Kubernetes.Namespace },
 		rule:   matching("a name of a-z, 0-9 and -", optionalLabel, maxLabel),
 		remote: true,
