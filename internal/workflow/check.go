@@ -71,8 +71,21 @@ func Check(ctx context.Context, req CheckRequest) (ClusterCheck, error) {
 	}
 	return ClusterCheck{
 		Context: cluster.Context, Server: cluster.Server, Namespace: cluster.Namespace,
-		Cluster: need.Cluster, Findings: kubernetes.Judge(state, need),
+		Cluster: need.Cluster, Findings: kubernetes.WithFlags(kubernetes.Judge(state, need), clusterFlags(k)),
 	}, nil
+}
+
+// clusterFlags are those by which commands reach the cluster that the settings
+// name; none where it is the one that kubectl takes by itself.
+func clusterFlags(k config.Kubernetes) string {
+	var flags []string
+	if k.Kubeconfig != "" {
+		flags = append(flags, "--kubeconfig", k.Kubeconfig)
+	}
+	if k.Context != "" {
+		flags = append(flags, "--context", k.Context)
+	}
+	return shellJoin(flags)
 }
 
 // needOf is what the Ray cluster of the settings needs.

@@ -7,6 +7,8 @@ package kubernetes
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +21,7 @@ import (
 // Need is what a run wants of a cluster.
 type Need struct {
 	Cluster        string            // name of the RayCluster
+	Labels         map[string]string // of the RayCluster: whose it is
 	Nodes          int               // worker pods, one a node
 	Type           instancetype.Type // of the workers' nodes; without a name: any with GPUs
 	Worker, Head   corev1.PodSpec    // what pods ask for and where they may go; a Head without containers is not judged
@@ -57,8 +60,8 @@ func Judge(s State, n Need) []Finding {
 	v := newView(s, n)
 	var all []Finding
 	for _, rule := range []func(view) []Finding{
-		server, api, operators, namespace, quotas, account, secrets, claims, queue, permissions, addonRights,
-		workerNodes, gpus, efa, pages, drivers, rivals, zones, room, headRoom,
+		view.server, view.api, view.operators, view.namespace, view.name, view.quotas, view.account, view.secrets, view.claims, view.queue,
+		view.permissions, view.addonRights, view.workerNodes, view.gpus, view.efa, view.pages, view.drivers, view.rivals, view.zones, view.room, view.headRoom,
 	} {
 		all = append(all, rule(v)...)
 	}
@@ -150,7 +153,7 @@ func fold(nodes []node, say func(node) (Finding, bool)) []Finding {
 		all[i].Where = append(all[i].Where, it.Name)
 	}
 	for i := range all {
-		all[i].Remedy = strings.ReplaceAll(all[i].Remedy, theseNodes, nodeArguments(all[i].Where, nodes))
+		all[i].Remedy = strings.ReplaceAll(all[i].Remedy, theseNodes, nodeArguments(all[i].Remedy, all[i].Where, nodes))
 	}
 	return all
 }
@@ -162,7 +165,9 @@ const theseNodes = "{nodes}"
 // manyNodes is how many nodes are named one by one.
 const manyNodes = 6
 
-func nodeArguments(names []string, nodes []node) string {
+// nodeArguments names nodes for kubectl: by the label of their type where they
+// are many and it is no harm that others of the type are meant, too.
+func nodeArguments(command string, names []string, nodes []node) string {
 	if len(names) <= manyNodes {
 		return strings.Join(names, " ")
 	}
@@ -172,8 +177,23 @@ func nodeArguments(names []string, nodes []node) string {
 			types[it.typeName] = true
 		}
 	}
-	if len(types) == 1 && !types[""] {
-		return "-l " + corev1.LabelInstanceTypeStable + "=" + nodes[0].typeName
+	if only := slices.Collect(maps.Keys(types)); len(only) == 1 && only[0] != "" && strings.HasPrefix(command, "kubectl label ") {
+		return "-l " + corev1.LabelInstanceTypeStable + "=" + only[0]
 	}
-	return strings.Join(names, " ")
+	return strings.Join(names[:manyNodes], " ") + " ..."
+}
+
+var commands = regexp.MustCompile(`\bkubectl\b|\btrainyard (check|addons install \w+)\b`)
+
+// WithFlags adds flags, such as --context, to the commands of all remedies, so
+// that they reach the cluster that was looked at.
+func WithFlags(findings []Finding, flags string) []Finding {
+	if flags == "" {
+		return findings
+	}
+	aimed := slices.Clone(findings)
+	for i := range aimed {
+		aimed[i].Remedy = commands.ReplaceAllStringFunc(aimed[i].Remedy, func(command string) string { return command + " " + flags })
+	}
+	return aimed
 }

@@ -4,7 +4,7 @@ import "strings"
 
 // permissions judges what the user may do in the namespace: everything that is
 // forbidden is named.
-func permissions(v view) []Finding {
+func (v view) permissions() []Finding {
 	consequences := map[Purpose]Finding{
 		ForTrain: {Level: Problem, Consequence: "no job can run"},
 		ForDown:  {Level: Problem, Consequence: "what a job made could not be removed again"},
@@ -30,7 +30,7 @@ func permissions(v view) []Finding {
 }
 
 // addonRights judges whether the user could install what the cluster lacks.
-func addonRights(v view) []Finding {
+func (v view) addonRights() []Finding {
 	denied, unclear := v.rights(ForAddons)
 	if len(denied)+len(unclear) == 0 {
 		return ok("add-ons", "you may install what is missing")

@@ -9,7 +9,7 @@ import (
 )
 
 // gpus judges whether the nodes offer all GPUs that they have.
-func gpus(v view) []Finding {
+func (v view) gpus() []Finding {
 	const check = "gpus"
 	if len(v.nodes) == 0 {
 		return nil // said of the nodes
@@ -59,7 +59,7 @@ func shared(it node) bool {
 }
 
 // efa judges whether the nodes offer the EFA interfaces that workers ask for.
-func efa(v view) []Finding {
+func (v view) efa() []Finding {
 	const check = "efa"
 	if len(v.nodes) == 0 {
 		return nil
@@ -230,7 +230,7 @@ func driverDevices(s State, isDriver func(string) bool, node string) int {
 
 // rivals judges whether the same devices are handed out by two who do not know
 // of each other.
-func rivals(v view) []Finding {
+func (v view) rivals() []Finding {
 	const check = "device drivers"
 	all := fold(v.nodes, func(it node) (Finding, bool) {
 		f := Finding{

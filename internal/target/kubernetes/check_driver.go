@@ -25,7 +25,7 @@ const oldestCompute = 75
 
 // drivers judges the nodes' NVIDIA driver, and their GPUs, against the image's
 // CUDA.
-func drivers(v view) []Finding {
+func (v view) drivers() []Finding {
 	const check = "driver"
 	if len(v.nodes) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func tooOld(it node) bool {
 }
 
 // pages judges the huge pages that EFA works well with.
-func pages(v view) []Finding {
+func (v view) pages() []Finding {
 	const check = "huge pages"
 	asked := v.ask[hugePages]
 	relevant := false

@@ -19,7 +19,7 @@ const (
 	installRay    = "trainyard addons install kuberay"
 )
 
-func server(v view) []Finding {
+func (v view) server() []Finding {
 	if v.Version.Err != nil {
 		return unseen("kubernetes", v.Version.Err, "", "kubectl version")
 	}
@@ -38,7 +38,7 @@ func server(v view) []Finding {
 }
 
 // api judges KubeRay's CustomResourceDefinitions.
-func api(v view) []Finding {
+func (v view) api() []Finding {
 	if v.Groups.Err != nil {
 		return unseen("kuberay API", v.Groups.Err, "", "kubectl api-versions")
 	}
@@ -65,7 +65,7 @@ func api(v view) []Finding {
 	return ok("kuberay API", "ray.io/v1 is served")
 }
 
-func operators(v view) []Finding {
+func (v view) operators() []Finding {
 	if v.Operators.Err != nil {
 		return unseen("kuberay operator", v.Operators.Err, "without it nothing comes of a RayCluster",
 			"ask an administrator: kubectl get deployments -A | grep -i kuberay")

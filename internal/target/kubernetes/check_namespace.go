@@ -9,6 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainyard/trainyard/internal/kube"
 )
 
 const (
@@ -16,7 +19,7 @@ const (
 	securityLevel = "pod-security.kubernetes.io/enforce"
 )
 
-func namespace(v view) []Finding {
+func (v view) namespace() []Finding {
 	switch err := v.Place.Err; {
 	case apierrors.IsNotFound(err):
 		return []Finding{{
@@ -39,6 +42,28 @@ func namespace(v view) []Finding {
 	return ok("namespace", "%s", v.Namespace)
 }
 
+// name judges whether the RayCluster's name is free, or taken by our own.
+func (v view) name() []Finding {
+	const check = "ray cluster"
+	switch err := v.Existing.Err; {
+	case apierrors.IsNotFound(err):
+		return ok(check, "the name %s is free", v.need.Cluster)
+	case meta.IsNoMatchError(err):
+		return nil // said of the API
+	case err != nil:
+		return unseen(check, err, "somebody else's may have the name", "kubectl -n "+v.Namespace+" get raycluster "+v.need.Cluster)
+	}
+	for _, label := range []string{kube.ManagedByLabel, kube.OwnerLabel} {
+		if want, got := v.need.Labels[label], v.Existing.Value[label]; got != want {
+			return []Finding{{
+				Level: Problem, Check: check, What: fmt.Sprintf("%s exists and is not yours: its label %s is %q, not %q", v.need.Cluster, label, got, want),
+				Consequence: "trainyard does not touch it", Remedy: "choose another name with --ray-cluster; see it by: kubectl -n " + v.Namespace + " get raycluster " + v.need.Cluster,
+			}}
+		}
+	}
+	return ok(check, "%s is there already, and yours", v.need.Cluster)
+}
+
 // heldBy says what keeps a namespace from going, in Kubernetes' words.
 func heldBy(namespace corev1.Namespace) string {
 	for _, c := range namespace.Status.Conditions {
@@ -50,7 +75,7 @@ func heldBy(namespace corev1.Namespace) string {
 }
 
 // quotas judges what the namespace may still use, and how large its pods may be.
-func quotas(v view) []Finding {
+func (v view) quotas() []Finding {
 	all := v.largestPod()
 	if v.Quotas.Err != nil {
 		return append(all, unseen("quota", v.Quotas.Err, "", "kubectl -n "+v.Namespace+" get resourcequota")...)
@@ -132,7 +157,7 @@ func (v view) largestPod() []Finding {
 	return all
 }
 
-func account(v view) []Finding {
+func (v view) account() []Finding {
 	name := cmp.Or(v.need.ServiceAccount, "default")
 	switch err := v.Account.Err; {
 	case err == nil:
@@ -149,7 +174,7 @@ func account(v view) []Finding {
 	}
 }
 
-func secrets(v view) []Finding {
+func (v view) secrets() []Finding {
 	var all []Finding
 	for _, name := range slices.Sorted(maps.Keys(v.Secrets)) {
 		use := "pull the image"
@@ -176,7 +201,7 @@ func secrets(v view) []Finding {
 	return all
 }
 
-func claims(v view) []Finding {
+func (v view) claims() []Finding {
 	var all []Finding
 	for _, name := range slices.Sorted(maps.Keys(v.Claims)) {
 		all = append(all, v.claim(name)...)
@@ -222,7 +247,7 @@ func modes(claim corev1.PersistentVolumeClaim) string {
 	return strings.Join(names, ", ")
 }
 
-func queue(v view) []Finding {
+func (v view) queue() []Finding {
 	if v.need.Queue == "" {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 func NeedOf(cluster *rayv1.RayCluster, nodeType instancetype.Type, cuda string) Need {
 	head := cluster.Spec.HeadGroupSpec.Template.Spec
 	n := Need{
-		Cluster: cluster.Name, Type: nodeType, Head: head, CUDA: cuda,
+		Cluster: cluster.Name, Labels: cluster.Labels, Type: nodeType, Head: head, CUDA: cuda,
 		ServiceAccount: head.ServiceAccountName, Queue: cluster.Labels["kueue.x-k8s.io/queue-name"],
 	}
 	for _, group := range cluster.Spec.WorkerGroupSpecs { // ours has one

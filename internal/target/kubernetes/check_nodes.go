@@ -49,7 +49,7 @@ func (it node) down() string {
 }
 
 // workerNodes judges which nodes there are for workers, whatever room they have.
-func workerNodes(v view) []Finding {
+func (v view) workerNodes() []Finding {
 	const check = "nodes"
 	if v.Nodes.Err != nil {
 		return unseen(check, v.Nodes.Err, "whether GPUs, EFA and room are there is not known", "ask an administrator for the right to list nodes: kubectl auth can-i list nodes")
@@ -177,7 +177,7 @@ func (v view) autoscaler() string {
 }
 
 // zones judges whether enough nodes are in one zone.
-func zones(v view) []Finding {
+func (v view) zones() []Finding {
 	usable := v.placeable()
 	if !v.need.OneZone || v.need.Nodes < 2 || len(usable) < v.need.Nodes {
 		return nil // there is nothing to judge, or too few nodes anyway

@@ -52,7 +52,7 @@ func (v view) tallies() []tally {
 
 // room judges how many workers find room now, and how many once what runs there
 // has ended.
-func room(v view) []Finding {
+func (v view) room() []Finding {
 	const check = "room"
 	all := v.tallies()
 	if v.Nodes.Err != nil || len(all) == 0 {
@@ -123,7 +123,7 @@ func (v view) tooSmall(nodes []node) []Finding {
 }
 
 // headRoom judges whether a node has room for the head.
-func headRoom(v view) []Finding {
+func (v view) headRoom() []Finding {
 	const check = "head"
 	if len(v.need.Head.Containers) == 0 || v.Nodes.Err != nil || v.Use.Err != nil {
 		return nil // said already

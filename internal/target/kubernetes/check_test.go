@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/kube"
 )
 
 // resources writes a list as a manifest would.
@@ -59,7 +60,7 @@ func goodNeed(t *testing.T) Need {
 		t.Fatal(err)
 	}
 	n := Need{
-		Cluster: "mine", Nodes: 2, Type: nodeType, OneZone: true, CUDA: "13.0.2",
+		Cluster: "mine", Labels: kube.Owner{Cluster: "mine", User: "ada"}.Labels(), Nodes: 2, Type: nodeType, OneZone: true, CUDA: "13.0.2",
 		Worker: podOf(resources("cpu", "40", "memory", "160Gi", "nvidia.com/gpu", "4", "vpc.amazonaws.com/efa", "1")),
 		Head:   podOf(resources("cpu", "2", "memory", "8Gi")),
 		Claims: []string{"data"}, Secrets: []string{"wandb"}, Queue: "team",
@@ -109,6 +110,7 @@ func goodState() State {
 			s.Permissions = append(s.Permissions, p)
 		}
 	}
+	s.Existing.Err = notFound("rayclusters", "mine")
 	s.Place.Value.Name = "ray-train"
 	s.Account.Value = &corev1.ServiceAccount{}
 	s.Secrets = map[string]error{"wandb": nil}
@@ -137,7 +139,7 @@ func TestJudgeHealthy(t *testing.T) {
 		}
 	}
 	for _, check := range []string{
-		"kubernetes", "kuberay API", "kuberay operator", "namespace", "quota", "service account", "secret", "volume", "queue",
+		"kubernetes", "kuberay API", "kuberay operator", "namespace", "ray cluster", "quota", "service account", "secret", "volume", "queue",
 		"permissions", "add-ons", "nodes", "gpus", "efa", "driver", "device drivers", "zone", "room", "head",
 	} {
 		if !checks[check] {
@@ -179,6 +181,12 @@ var breaks = []struct {
 	{"namespace unread", func(s *State, _ *Need) { s.Place.Err = denied("namespaces") }, Unknown, "namespace", "cannot", "", "can-i"},
 	{"namespace going", func(s *State, _ *Need) { s.Place.Value.Status.Phase = corev1.NamespaceTerminating }, Problem, "namespace", "being deleted", "", "--namespace"},
 	{"strict namespace", func(s *State, _ *Need) { s.Place.Value.Labels = map[string]string{securityLevel: "restricted"} }, Warning, "namespace", "restricted", "", "baseline"},
+
+	{"somebody else's name", func(s *State, _ *Need) {
+		s.Existing = Part[map[string]string]{Value: kube.Owner{Cluster: "mine", User: "bob"}.Labels()}
+	}, Problem, "ray cluster", `mine exists and is not yours: its label trainyard.dev/owner is "bob", not "ada"`, "", "--ray-cluster"},
+	{"name of something else", func(s *State, _ *Need) { s.Existing = Part[map[string]string]{} }, Problem, "ray cluster", `managed-by is "", not "trainyard"`, "", "--ray-cluster"},
+	{"name unread", func(s *State, _ *Need) { s.Existing.Err = denied("rayclusters") }, Unknown, "ray cluster", "cannot", "", "get raycluster mine"},
 
 	{"quota", func(s *State, _ *Need) {
 		s.Quotas.Value = []corev1.ResourceQuota{quota(resources("requests.nvidia.com/gpu", "8"), resources("requests.nvidia.com/gpu", "2"))}
@@ -418,6 +426,54 @@ func TestJudgePermissions(t *testing.T) {
 		}) {
 			t.Errorf("%s unclear, and nobody says so", p)
 		}
+	}
+}
+
+// A command for many nodes names them by their type where others of the type
+// may be meant, too, and never otherwise.
+func TestNodeArguments(t *testing.T) {
+	nodes := []node{{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, typeName: "p5.48xlarge"}}
+	var names []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		nodes = append(nodes, node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, typeName: "g6.12xlarge"})
+		names = append(names, name)
+	}
+	for _, test := range []struct {
+		command string
+		names   []string
+		want    string
+	}{
+		{"kubectl label node {nodes} a=b", names[:6], "a b c d e f"},
+		{"kubectl label node {nodes} a=b", names, "-l node.kubernetes.io/instance-type=g6.12xlarge"},
+		{"kubectl drain {nodes}", names, "a b c d e f ..."},
+		{"kubectl label node {nodes} a=b", append([]string{"x"}, names...), "x a b c d e ..."},
+	} {
+		if got := nodeArguments(test.command, test.names, nodes); got != test.want {
+			t.Errorf("%s for %v: %q, want %q", test.command, test.names, got, test.want)
+		}
+	}
+}
+
+func TestWithFlags(t *testing.T) {
+	findings := []Finding{
+		{Remedy: "kubectl -n a get pods; kubectl -n a logs x"},
+		{Remedy: "upgrade KubeRay: trainyard addons install kuberay"},
+		{Remedy: "trainyard check --namespace a, or add it"},
+		{Remedy: "wait"},
+	}
+	want := []string{
+		"kubectl --context b -n a get pods; kubectl --context b -n a logs x",
+		"upgrade KubeRay: trainyard addons install kuberay --context b",
+		"trainyard check --context b --namespace a, or add it",
+		"wait",
+	}
+	for i, f := range WithFlags(findings, "--context b") {
+		if f.Remedy != want[i] {
+			t.Errorf("%q, want %q", f.Remedy, want[i])
+		}
+	}
+	if WithFlags(findings, "")[0].Remedy != findings[0].Remedy || findings[0].Remedy != "kubectl -n a get pods; kubectl -n a logs x" {
+		t.Error("what was given is changed")
 	}
 }
 

@@ -43,6 +43,7 @@ type State struct {
 	Use   Part[map[string]Use]      // by node
 	Own   Part[corev1.ResourceList] // what pods of the same Ray cluster, which is there already, ask for
 
+	Existing    Part[map[string]string] // labels of the RayCluster that has the name already
 	Permissions []Permission
 	Place       Part[corev1.Namespace]
 	Quotas      Part[[]corev1.ResourceQuota]
@@ -72,6 +73,7 @@ func Look(ctx context.Context, cluster *kube.Cluster, need Need) (State, error) 
 	see(ctx, &all, &s.Nodes, e.nodes)
 	see(ctx, &all, &s.Use, e.use)
 	see(ctx, &all, &s.Own, e.own)
+	see(ctx, &all, &s.Existing, e.existing)
 	see(ctx, &all, &s.Place, e.place)
 	see(ctx, &all, &s.Quotas, e.quotas)
 	see(ctx, &all, &s.Limits, e.limits)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,14 @@ import (
 
 func (e eye) place(ctx context.Context) (namespace corev1.Namespace, err error) {
 	return namespace, e.cluster.Get(ctx, client.ObjectKey{Name: e.cluster.Namespace}, &namespace)
+}
+
+// existing reads the labels of the RayCluster that has the name already.
+func (e eye) existing(ctx context.Context) (map[string]string, error) {
+	var cluster metav1.PartialObjectMetadata
+	cluster.SetGroupVersionKind(rayv1.GroupVersion.WithKind("RayCluster"))
+	err := e.cluster.Get(ctx, e.named(e.need.Cluster), &cluster)
+	return cluster.Labels, err
 }
 
 func (e eye) here() client.ListOptions { return client.ListOptions{Namespace: e.cluster.Namespace} }
