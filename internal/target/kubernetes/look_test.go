@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -322,6 +323,7 @@ func TestLookForCRD(t *testing.T) {
 		if err := waitForRay(l); err != nil {
 			t.Error(err)
 		}
+		l.post("/restart/operator", nil) // its watches ended with the CRDs
 	})
 	for i := range kept {
 		l.must(l.admin.Delete(t.Context(), &kept[i]))
@@ -365,6 +367,51 @@ func TestLookForNamespace(t *testing.T) {
 		found := find(l.check(l.admin, l.need(1)), "namespace")
 		return len(found) == 1 && strings.Contains(found[0].What, "Some resources are remaining")
 	})
+}
+
+// What pods need of their namespace: quota, limits, Secrets, claims, and a name
+// for the Ray cluster.
+func TestLookIntoNamespace(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("ns"), 2)
+	need := l.need(2)
+	need.Secrets, need.Claims, need.Queue = []string{"wandb"}, []string{"data"}, "team"
+	findings := l.check(l.admin, need)
+	l.want(findings, "secret", Problem, "wandb does not exist")
+	l.want(findings, "volume", Problem, "data does not exist")
+	l.want(findings, "queue", Problem, "Kueue is not installed")
+
+	meta := metav1.ObjectMeta{Namespace: l.namespace}
+	object := func(name string) metav1.ObjectMeta { m := meta; m.Name = name; return m }
+	quota := &corev1.ResourceQuota{ObjectMeta: object("gpus"), Spec: corev1.ResourceQuotaSpec{Hard: resources("requests.nvidia.com/gpu", "4")}}
+	l.create(quota)
+	l.create(&corev1.LimitRange{ObjectMeta: object("small"), Spec: corev1.LimitRangeSpec{
+		Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: resources("cpu", "8")}},
+	}})
+	l.create(&corev1.Secret{ObjectMeta: object("wandb")})
+	l.create(&corev1.PersistentVolumeClaim{ObjectMeta: object("data"), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: resources("storage", "1Gi")},
+	}})
+	account := &corev1.ServiceAccount{}
+	l.must(l.admin.Get(t.Context(), l.named("default"), account))
+	account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	l.must(l.admin.Update(t.Context(), account))
+	l.create(&rayv1.RayCluster{ObjectMeta: object(need.Cluster), Spec: rayv1.RayClusterSpec{
+		HeadGroupSpec: rayv1.HeadGroupSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "h", Image: "none"}}}}},
+	}})
+	l.until("status of the quota", func() bool {
+		l.must(l.admin.Get(t.Context(), l.named("gpus"), quota))
+		return len(quota.Status.Hard) > 0
+	})
+	findings = l.check(l.admin, need)
+	l.want(findings, "quota", Problem, "requests.nvidia.com/gpu: 8 wanted, 4 of 4 left")
+	l.want(findings, "quota", Problem, "LimitRange small allows a container cpu of 8; a worker asks for 40")
+	l.want(findings, "secret", Warning, "registry, with which images are to be pulled, does not exist")
+	l.want(findings, "volume", Problem, "one node only (ReadWriteOnce)")
+	l.want(findings, "ray cluster", Problem, "mine exists and is not yours")
+	if found := find(findings, "secret"); len(found) != 1 {
+		t.Errorf("%+v", found)
+	}
 }
 
 // A server that is not there is an error, and no list of what is unknown.
