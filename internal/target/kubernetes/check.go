@@ -65,7 +65,24 @@ func Judge(s State, n Need) []Finding {
 	} {
 		all = append(all, rule(v)...)
 	}
+	if v.enough() {
+		for i, f := range all {
+			if f.Level == Problem && f.Consequence == noWorker {
+				all[i].Level, all[i].Consequence = Warning, noWorker+"; there are enough other nodes"
+			}
+		}
+	}
 	return all
+}
+
+// noWorker is what comes of a node that does not offer what workers ask for.
+const noWorker = "no worker goes there"
+
+// enough tells whether all workers find nodes that offer what they ask for,
+// though others may be there now.
+func (v view) enough() bool {
+	all := v.tallies()
+	return len(all) > 0 && all[0].later() >= v.need.Nodes
 }
 
 // WorstFirst sorts findings by level; those of one level stay in their order.

@@ -15,7 +15,7 @@ func (v view) gpus() []Finding {
 		return nil // said of the nodes
 	}
 	all := fold(v.nodes, func(it node) (Finding, bool) {
-		f := Finding{Level: Problem, Check: check, Consequence: "no worker goes there"}
+		f := Finding{Level: Problem, Check: check, Consequence: noWorker}
 		have, whole := it.gpus(), count(it.Status.Capacity, gpuResource)
 		want := it.typ.GPUs
 		if want == 0 {
@@ -66,7 +66,7 @@ func (v view) efa() []Finding {
 	}
 	asked := v.efaAsked()
 	all := fold(v.nodes, func(it node) (Finding, bool) {
-		f := Finding{Level: Problem, Check: check, Consequence: "no worker goes there"}
+		f := Finding{Level: Problem, Check: check, Consequence: noWorker}
 		have := it.efa()
 		switch {
 		case asked == 0 && (it.typ.EFA > 0 || have > 0):

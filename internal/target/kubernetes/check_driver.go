@@ -127,7 +127,7 @@ func (v view) pages() []Finding {
 		switch {
 		case have.Cmp(asked) < 0:
 			f.Level, f.What = Problem, fmt.Sprintf("%s of the %s that a worker asks for", mebi(have), mebi(asked))
-			f.Consequence = "no worker goes there"
+			f.Consequence = noWorker
 		case asked.IsZero() && v.efaAsked() > 0 && it.typ.HugePagesMiB > 0 && have.Value()>>20 < int64(it.typ.HugePagesMiB):
 			f.Level, f.What = Warning, fmt.Sprintf("%s of %dMi", mebi(have), it.typ.HugePagesMiB)
 			f.Consequence = "EFA goes without, which costs some speed"

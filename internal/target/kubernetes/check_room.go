@@ -117,7 +117,7 @@ func (v view) tooSmall(nodes []node) []Finding {
 		}
 		return Finding{
 			Level: Problem, Check: "room", What: "a worker asks for more than the node has: " + strings.Join(short, ", "),
-			Consequence: "no worker ever goes there", Remedy: "lower kubernetes.workerCPU and kubernetes.workerMemory in trainyard.yaml",
+			Consequence: noWorker, Remedy: "lower kubernetes.workerCPU and kubernetes.workerMemory in trainyard.yaml",
 		}, len(short) > 0
 	})
 }

@@ -254,6 +254,10 @@ var breaks = []struct {
 		loseGPUs(s, 0)
 		s.DaemonSets = Part[[]Workload]{Err: denied("daemonsets")}
 	}, Problem, "gpus", "whether a plugin runs could not be read", "", ""},
+	{"GPU missing where it does not matter", func(s *State, _ *Need) {
+		third(s)
+		s.Nodes.Value[3].Status.Allocatable[gpuResource], s.Nodes.Value[3].Status.Capacity[gpuResource] = resource.Quantity{}, resource.Quantity{}
+	}, Warning, "gpus", "finds no GPU", "gpu-2", ""},
 	{"fewer GPUs", func(s *State, _ *Need) { loseGPUs(s, 2) }, Problem, "gpus", "2 of 4 GPUs offered", "gpu-0 gpu-1", ""},
 	{"unhealthy GPU", func(s *State, _ *Need) { s.Nodes.Value[1].Status.Allocatable[gpuResource] = resource.MustParse("3") }, Problem, "gpus", "3 of 4 GPUs healthy", "gpu-0", "drain gpu-0"},
 	{"shared GPUs", func(s *State, _ *Need) { s.Nodes.Value[1].Labels["nvidia.com/gpu.replicas"] = "4" }, Problem, "gpus", "shared", "gpu-0", "sharing"},
