@@ -286,6 +286,9 @@ func (v view) inventory() string {
 	for _, d := range v.Devices.Value {
 		parts = append(parts, "DRA "+d.Driver)
 	}
+	if len(v.Classes.Value) > 0 {
+		parts = append(parts, "DeviceClass "+few(v.Classes.Value, manyValues))
+	}
 	if len(parts) == 0 {
 		return "none seen; the nodes may have them built in"
 	}

@@ -404,6 +404,20 @@ func TestJudgeAutoscaler(t *testing.T) {
 	}
 }
 
+// What hands out devices is told also where all is well.
+func TestJudgeInventory(t *testing.T) {
+	state := goodState()
+	state.Helpers.Value = []Workload{{Role: GPUOperator, Image: "nvcr.io/nvidia/gpu-operator:v26.3.1"}, {Role: Autoscaler, Ready: 1}}
+	state.Devices.Value = []Devices{{"gpu.example.com", map[string]int{"system": 1}}}
+	state.Classes.Value = []string{"gpu.example.com"}
+	want := "DRA gpu.example.com, DeviceClass gpu.example.com, EFA device plugin v0.5.13, GPU Operator v26.3.1, NVIDIA device plugin v0.17.4"
+	for _, f := range Judge(state, goodNeed(t)) {
+		if f.Check == "device drivers" && (f.Level != OK || f.What != want) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
 // Every permission that a job needs is missed by its name.
 func TestJudgePermissions(t *testing.T) {
 	state := goodState()

@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -239,6 +240,18 @@ func TestLookForPlugins(t *testing.T) {
 	if f := find(findings, "gpus")[0]; f.Remedy != "kubectl label node bare-0 bare-1 nvidia.com/gpu.present=true" {
 		t.Errorf("remedy %q", f.Remedy)
 	}
+}
+
+func TestLookForDRA(t *testing.T) {
+	l := newLab(t)
+	l.nodes(freshNode("dra"), 1)
+	l.install(plugin())
+	node := "dra-0"
+	l.create(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}})
+	l.create(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "gpu.nvidia.com", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
+	}})
+	l.want(l.check(l.admin, l.need(1)), "device drivers", Warning, "GPUs are handed out by a device plugin and by a DRA driver")
 }
 
 func TestLookForTaints(t *testing.T) {
