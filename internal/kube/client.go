@@ -54,9 +54,10 @@ type Cluster struct {
 	Namespace string // where what we make goes
 	Server    string // URL of the API server
 
-	answered atomic.Bool   // the server has answered a call, be it with an error
-	patience time.Duration // see try
-	pause    time.Duration // between two tries
+	raw      client.WithWatch // the client as it is, neither patient nor explaining
+	answered atomic.Bool      // the server has answered a call, be it with an error
+	patience time.Duration    // see try
+	pause    time.Duration    // between two tries
 }
 
 // Connect finds the cluster and prepares a client. It does not ask the server
@@ -81,6 +82,7 @@ func Connect(access Access) (*Cluster, error) {
 		return nil, fmt.Errorf("preparing a client for %s: %w", config.Host, err)
 	}
 	c := &Cluster{
+		raw:       inner,
 		Config:    config,
 		Context:   found.context,
 		Namespace: found.namespace,

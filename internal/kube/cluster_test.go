@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -124,4 +127,19 @@ func create(t *testing.T, c *Cluster, obj client.Object) {
 	if err := c.Create(t.Context(), obj, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// mustObject returns an object as it is applied.
+func mustObject(t *testing.T, c *Cluster, obj client.Object) *unstructured.Unstructured {
+	t.Helper()
+	u, err := c.Object(obj, me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// objectMeta tells the i-th object of a test from others.
+func objectMeta(i int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}
 }

@@ -26,9 +26,16 @@ const patience = 2 * time.Minute
 // try calls until it works, or fails for a reason that waiting does not heal,
 // and explains the error. A server that was never there is not waited for.
 func (c *Cluster) try(ctx context.Context, call func() error) error {
-	var last error
+	last := c.once(call)
+	if apierrors.IsUnauthorized(last) && c.Config.ExecProvider != nil {
+		last = c.once(call) // client-go drops a stale token with the first refusal
+	}
+	first := true
 	err := wait.For(ctx, wait.Options{Interval: c.pause, Timeout: c.patience}, func(context.Context) (bool, string, error) {
-		last = c.once(call)
+		if !first {
+			last = c.once(call)
+		}
+		first = false
 		if last != nil && passing(last) && c.answered.Load() {
 			return false, "", nil
 		}

@@ -34,8 +34,10 @@ func WhyNoPod(events []corev1.Event) Reason {
 	return r
 }
 
-var quotaAmounts = regexp.MustCompile(`requested: (.*), used: .*, limited: (.*)$`)
-var quotaAmount = regexp.MustCompile(`([^,=\s]+)=([^,\s]+)`)
+var (
+	quotaAmounts = regexp.MustCompile(`requested: (.*), used: .*, limited: (.*)$`)
+	quotaAmount  = regexp.MustCompile(`([^,=\s]+)=([^,\s]+)`)
+)
 
 // tooLarge says whether more is asked for than a quota allows in all, so that
 // waiting for others to end does not help.

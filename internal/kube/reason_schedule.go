@@ -14,13 +14,11 @@ import (
 // autoscaler's TriggeredScaleUp and NotTriggerScaleUp, and Karpenter's Nominated
 // and, like the scheduler's but from another source, FailedScheduling.
 const (
-	scaleUp    = "TriggeredScaleUp"
-	noScaleUp  = "NotTriggerScaleUp"
-	nominated  = "Nominated"
-	failed     = "FailedScheduling"
-	karpenter  = "karpenter"
-	efaName    = "vpc.amazonaws.com/efa"
-	nvidiaName = "nvidia.com/gpu"
+	scaleUp   = "TriggeredScaleUp"
+	noScaleUp = "NotTriggerScaleUp"
+	nominated = "Nominated"
+	failed    = "FailedScheduling"
+	karpenter = "karpenter"
 )
 
 // notScheduled is about a pod without a node.
@@ -33,7 +31,7 @@ func notScheduled(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) R
 		return Reason{Cause: Starting, Text: "the scheduler has not looked at it yet"}
 	}
 	r := Reason{Cause: Unschedulable, Outlook: Doubtful, Text: scheduled.Message}
-	missing := lacking(pod, nodes)
+	missing, hint := lacking(pod, nodes)
 	scaler := autoscaler(events)
 	switch {
 	case scaler != nil && (scaler.Reason == scaleUp || scaler.Reason == nominated):
@@ -41,7 +39,7 @@ func notScheduled(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) R
 	case missing != "":
 		r.Outlook = Hopeless
 		r.Text += "; " + missing
-		r.Hint = pluginHint(missing)
+		r.Hint = hint
 	}
 	if scaler != nil { // it looked, and found no node that it could make
 		r.Text += "; the autoscaler: " + scaler.Message
@@ -71,12 +69,13 @@ func autoscaler(events []corev1.Event) *corev1.Event {
 
 // lacking says which resource the pod asks for more of than any of its nodes
 // has, be it free or used: that one does not come by waiting. It returns "" where
-// there is none, and where no node matches the pod's selector.
-func lacking(pod *corev1.Pod, nodes []corev1.Node) string {
+// there is none, and where no node has the labels of the pod's nodeSelector;
+// affinities and taints it leaves to the scheduler.
+func lacking(pod *corev1.Pod, nodes []corev1.Node) (text, hint string) {
 	selector := labels.SelectorFromSet(pod.Spec.NodeSelector)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n corev1.Node) bool { return !selector.Matches(labels.Set(n.Labels)) })
 	if len(nodes) == 0 {
-		return ""
+		return "", ""
 	}
 	wanted := requests(pod)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -91,11 +90,11 @@ func lacking(pod *corev1.Pod, nodes []corev1.Node) string {
 			continue
 		}
 		if most.IsZero() {
-			return fmt.Sprintf("no node that it may run on has %s (%s)", name, some(nodes))
+			return fmt.Sprintf("no node that it may run on has %s (%s)", name, some(nodes)), pluginHints[name]
 		}
-		return fmt.Sprintf("it asks for %s of %s, and no node that it may run on has more than %s (%s)", quantity.String(), name, most.String(), where)
+		return fmt.Sprintf("it asks for %s of %s, and no node that it may run on has more than %s (%s)", quantity.String(), name, most.String(), where), ""
 	}
-	return ""
+	return "", ""
 }
 
 // some names a few nodes.
@@ -124,13 +123,8 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 	return sum
 }
 
-// pluginHint says what makes a device of AWS or NVIDIA known to a cluster.
-func pluginHint(missing string) string {
-	switch {
-	case strings.Contains(missing, efaName):
-		return "The EFA device plugin may be missing: trainyard addons install efa"
-	case strings.Contains(missing, nvidiaName):
-		return "The NVIDIA device plugin may be missing: trainyard addons install nvidia"
-	}
-	return ""
+// pluginHints say what makes a device of NVIDIA or AWS known to a cluster.
+var pluginHints = map[corev1.ResourceName]string{
+	"nvidia.com/gpu":        "The NVIDIA device plugin may be missing: trainyard addons install nvidia",
+	"vpc.amazonaws.com/efa": "The EFA device plugin may be missing: trainyard addons install efa",
 }

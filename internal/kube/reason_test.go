@@ -75,7 +75,7 @@ func TestWhyNotReady(t *testing.T) {
 		},
 		{
 			name: "more than any node has", pod: strings.ReplaceAll(unschedulable, `"4"`, `"8"`), nodes: withEFA,
-			cause: Unschedulable, outlook: Hopeless, text: "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 4 (gpu-1)", hint: "addons install nvidia",
+			cause: Unschedulable, outlook: Hopeless, text: "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 4 (gpu-1)",
 		},
 		{
 			name: "no nodes yet", pod: unschedulable, nodes: "- metadata: {name: system}",

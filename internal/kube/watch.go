@@ -1,0 +1,179 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/wait"
+)
+
+// Seen is what a watch knows at one moment. It is shared: not to be changed.
+type Seen struct {
+	Pods []*corev1.Pod // by name, without managed fields
+	// Problem is why what is seen may be old: the API server is away. It is nil
+	// again when the watch has caught up.
+	Problem error
+
+	events map[types.UID][]corev1.Event
+}
+
+// Events returns the latest events about an object, the first first. Besides
+// those of pods it has those of the objects that the watch was asked for.
+func (s Seen) Events(about types.UID) []corev1.Event { return s.events[about] }
+
+// WatchPods watches the pods in a namespace that a selector finds, with the
+// events about them, and about other objects whose identifiers are given. It
+// calls look once all are known and after each change, never twice at a time;
+// changes that come meanwhile are one.
+//
+// It returns nil once look is done, look's error, or ctx's, or that of a server
+// that forbids to watch. It outlasts restarts of the API server and versions that
+// the server has forgotten.
+func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector client.MatchingLabels, others []types.UID, look func(Seen) (done bool, err error)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := newWatched(others)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel(nil)
+	follow := func(list client.ObjectList, example client.Object, store cache.ReflectorStore, selector labels.Selector) {
+		group.Go(func() {
+			source := c.source(list, client.ListOptions{Namespace: namespace, LabelSelector: selector}, w)
+			reflector := cache.NewReflectorWithOptions(source, example, store, cache.ReflectorOptions{})
+			cancel(c.reflect(ctx, reflector, w))
+		})
+	}
+	follow(&corev1.PodList{}, &corev1.Pod{}, podStore{w}, labels.SelectorFromSet(labels.Set(selector)))
+	follow(&corev1.EventList{}, &corev1.Event{}, eventStore{w}, nil)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.changed:
+		}
+		seen, complete := w.seen()
+		if !complete {
+			continue
+		}
+		if done, err := look(seen); done || err != nil {
+			return err
+		}
+	}
+}
+
+// source is where a reflector gets its objects from. Errors and recoveries are
+// noted on the way.
+func (c *Cluster) source(list client.ObjectList, options client.ListOptions, w *watched) *cache.ListWatch {
+	with := func(raw metav1.ListOptions) *client.ListOptions {
+		o := options
+		o.Raw = &raw
+		return &o
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			into := list.DeepCopyObject().(client.ObjectList)
+			return into, w.note(c.once(func() error { return c.raw.List(ctx, into, with(raw)) }))
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (stream watch.Interface, err error) {
+			err = c.once(func() error {
+				stream, err = c.raw.Watch(ctx, list, with(raw))
+				return err
+			})
+			return stream, w.note(err)
+		},
+	}
+}
+
+// reflect keeps a reflector going until ctx ends or the server refuses for good.
+// A refusal counts when it comes twice: tokens are renewed after the first.
+func (c *Cluster) reflect(ctx context.Context, reflector *cache.Reflector, w *watched) error {
+	refused := false
+	for ctx.Err() == nil {
+		err := reflector.ListAndWatchWithContext(ctx)
+		no := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err)
+		if no && refused || err != nil && !c.answered.Load() {
+			return w.because(err)
+		}
+		refused = no
+		if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, context.Canceled) {
+			_ = w.note(err)
+		}
+		_ = wait.Sleep(ctx, c.pause)
+	}
+	return ctx.Err()
+}
+
+// watched is what two reflectors write and look reads.
+type watched struct {
+	changed chan struct{} // holds one: something is new
+
+	mu       sync.Mutex
+	pods     map[types.UID]*corev1.Pod
+	notes    *notes
+	complete [2]bool // pods and events are all there
+	problem  error
+}
+
+func newWatched(others []types.UID) *watched {
+	return &watched{changed: make(chan struct{}, 1), pods: map[types.UID]*corev1.Pod{}, notes: newNotes(others)}
+}
+
+// change runs f alone and wakes who looks.
+func (w *watched) change(f func()) {
+	w.mu.Lock()
+	f()
+	w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// note remembers whether the server answers, and returns the error.
+func (w *watched) note(err error) error {
+	if errors.Is(err, context.Canceled) || apierrors.IsResourceExpired(err) {
+		return err
+	}
+	w.mu.Lock()
+	same := (err == nil) == (w.problem == nil)
+	w.mu.Unlock()
+	if !same {
+		w.change(func() { w.problem = err })
+	}
+	return err
+}
+
+// because returns the error that was noted, which has none of the reflector's
+// words around it.
+func (w *watched) because(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Errorf("watching pods: %w", cmp.Or(w.problem, err))
+}
+
+// seen returns a copy of what is known, and whether that is all.
+func (w *watched) seen() (Seen, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pods := make([]*corev1.Pod, 0, len(w.pods))
+	for _, pod := range w.pods {
+		pods = append(pods, pod)
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return Seen{Pods: pods, Problem: w.problem, events: w.notes.copy()}, w.complete[0] && w.complete[1]
+}

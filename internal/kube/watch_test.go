@@ -1,0 +1,154 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// watching starts a watch and returns a function that waits until what is seen
+// is as it should be.
+func watching(t *testing.T, c *Cluster, others ...types.UID) (until func(what string, holds func(Seen) bool)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	all := make(chan Seen)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.WatchPods(ctx, c.Namespace, me.Selector(), others, func(seen Seen) (bool, error) {
+			select {
+			case all <- seen:
+			case <-ctx.Done():
+			}
+			return false, nil
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the watch ended: %v", err)
+		}
+	})
+	var seen Seen
+	return func(what string, holds func(Seen) bool) {
+		t.Helper()
+		for !holds(seen) {
+			select {
+			case seen = <-all:
+			case err := <-ended:
+				ended <- err
+				t.Fatalf("waiting for %s: the watch ended: %v", what, err)
+			}
+		}
+	}
+}
+
+func ready(seen Seen) int {
+	n := 0
+	for _, pod := range seen.Pods {
+		if WhyNotReady(pod, seen.Events(pod.UID), nil).Cause == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWatchPods(t *testing.T) {
+	c := newCluster(t)
+	addNode(t, c, corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")})
+	ray := newRayCluster(c)
+	apply(t, c, ray)
+	live, err := c.Of(me).live(t.Context(), mustObject(t, c, ray))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := watching(t, c, live.GetUID())
+	until("the head", func(s Seen) bool { return len(s.Pods) == 1 && ready(s) == 1 })
+	until("the operator's event", func(s Seen) bool { return last(s.Events(live.GetUID()), "CreatedHeadPod") != nil })
+
+	greedy := newPod(c, "greedy", me.Labels())
+	greedy.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	create(t, c, newPod(c, "stranger", nil))
+	create(t, c, greedy)
+	var nodes corev1.NodeList
+	if err := c.List(t.Context(), &nodes, client.MatchingLabels{"test": c.Namespace}); err != nil {
+		t.Fatal(err)
+	}
+	var why Reason
+	until("the scheduler's words", func(s Seen) bool {
+		for _, pod := range s.Pods {
+			if pod.Name == "greedy" {
+				why = WhyNotReady(pod, s.Events(pod.UID), nodes.Items)
+			}
+			if pod.Name == "stranger" {
+				t.Error("saw a pod that the selector does not find")
+			}
+		}
+		return why.Cause == Unschedulable
+	})
+	t.Logf("%+v", why)
+	wantReason(t, why, Unschedulable, Hopeless, "Insufficient nvidia.com/gpu", "")
+	wantReason(t, why, Unschedulable, Hopeless, "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 1", "")
+
+	control(t, "/stop/apiserver", nil)
+	until("the problem", func(s Seen) bool { return s.Problem != nil && len(s.Pods) == 2 })
+	control(t, "/start/apiserver", nil)
+	until("its end", func(s Seen) bool { return s.Problem == nil })
+	if err := c.Delete(t.Context(), greedy); err != nil {
+		t.Fatal(err)
+	}
+	until("the deletion", func(s Seen) bool { return len(s.Pods) == 1 && s.Events(greedy.UID) == nil })
+}
+
+func TestWatchPodsIsForbidden(t *testing.T) {
+	guest := connectAs(t, newCluster(t), "guest", time.Time{})
+	guest.pause = time.Millisecond
+	err := guest.WatchPods(t.Context(), guest.Namespace, me.Selector(), nil, func(Seen) (bool, error) { return true, nil })
+	wantError(t, err, `user "guest" may not list`, "can-i")
+}
+
+func TestWatchPodsEnds(t *testing.T) {
+	c := newCluster(t)
+	broken := errors.New("broken")
+	if err := c.WatchPods(t.Context(), c.Namespace, me.Selector(), nil, func(Seen) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+	if err := c.WatchPods(t.Context(), c.Namespace, me.Selector(), nil, func(Seen) (bool, error) { return true, nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNotesStayFlat adds events for ever.
+func TestNotesStayFlat(t *testing.T) {
+	n := newNotes([]types.UID{"ray"})
+	add := func(kind string, about types.UID, i int) {
+		n.add(&corev1.Event{ObjectMeta: objectMeta(i), InvolvedObject: corev1.ObjectReference{Kind: kind, UID: about}})
+	}
+	n.keep("mine")
+	for i := range 3 * manyStrangers {
+		add("RayCluster", "ray", i)
+		add("Pod", "mine", i)
+		add("Pod", types.UID(fmt.Sprint("stranger-", i)), i)
+		add("Node", "node", i)
+	}
+	if len(n.events) != manyStrangers+2 || len(n.events["ray"]) != eventsPerObject || len(n.events["mine"]) != eventsPerObject {
+		t.Errorf("kept %d objects, %d and %d events of ours", len(n.events), len(n.events["ray"]), len(n.events["mine"]))
+	}
+	if got, want := n.events["ray"][eventsPerObject-1].Name, fmt.Sprint(3*manyStrangers-1); got != want {
+		t.Errorf("the last event is %s, want %s", got, want)
+	}
+	add("Pod", "mine", 3*manyStrangers-1)
+	if len(n.events["mine"]) != eventsPerObject {
+		t.Error("an event that is seen again is kept twice")
+	}
+	n.forget("mine")
+	if n.events["mine"] != nil {
+		t.Error("events of a pod that is gone are kept")
+	}
+}
