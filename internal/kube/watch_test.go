@@ -110,7 +110,7 @@ func TestWatchPodsIsForbidden(t *testing.T) {
 	guest := connectAs(t, newCluster(t), "guest", time.Time{})
 	guest.pause = time.Millisecond
 	err := guest.WatchPods(t.Context(), guest.Namespace, me.Selector(), nil, func(Seen) (bool, error) { return true, nil })
-	wantError(t, err, `user "guest" may not list`, "can-i")
+	wantError(t, err, `watching pods: user "guest" may not `, "can-i")
 }
 
 func TestWatchPodsEnds(t *testing.T) {

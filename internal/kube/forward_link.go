@@ -1,0 +1,182 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// A link is one connection by the API server to the kubelet of a pod, for any
+// number of streams. It is closed when it was retired and nobody uses it.
+type link struct {
+	pod        string
+	connection httpstream.Connection
+
+	mu      sync.Mutex
+	users   int
+	retired bool
+}
+
+// dial connects to a pod, by WebSocket, or by SPDY where the API server, or a
+// proxy before it, does not know the former.
+func (c *Cluster) dial(ctx context.Context, pod *corev1.Pod) (*link, error) {
+	dialer, err := c.dialer(pod)
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		connection httpstream.Connection
+		err        error
+	}
+	dialed := make(chan result, 1)
+	go func() { // the dialer knows no context
+		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+		dialed <- result{connection, err}
+	}()
+	select {
+	case r := <-dialed:
+		if r.err != nil {
+			return nil, c.Explain(refusal(r.err))
+		}
+		return &link{pod: pod.Name, connection: r.connection}, nil
+	case <-ctx.Done():
+		go func() {
+			if r := <-dialed; r.err == nil {
+				_ = r.connection.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// refusal returns the API server's answer to an upgrade as what it is: the
+// dialers keep its text alone.
+func refusal(err error) error {
+	if denial.MatchString(err.Error()) {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error(),
+		}}
+	}
+	return err
+}
+
+func (c *Cluster) dialer(pod *corev1.Pod) (httpstream.Dialer, error) {
+	config := rest.CopyConfig(c.Config)
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a connection: %w", err)
+	}
+	address := client.Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a connection: %w", err)
+	}
+	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
+	websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(address, c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a connection: %w", err)
+	}
+	return portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
+
+// retain counts one more user; false means that the link is no longer good.
+func (l *link) retain() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.connection.CloseChan():
+		l.retired = true
+	default:
+	}
+	if !l.retired {
+		l.users++
+	}
+	return !l.retired
+}
+
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users--
+	l.closeUnused()
+}
+
+// retire lets no more users in.
+func (l *link) retire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retired = true
+	l.closeUnused()
+}
+
+func (l *link) closeUnused() {
+	if l.retired && l.users == 0 {
+		l.close()
+	}
+}
+
+func (l *link) close() { _ = l.connection.Close() }
+
+// A stream is one connection to a port of a pod: its bytes, and what the kubelet
+// says about it.
+type stream struct {
+	connection  httpstream.Connection
+	data, fault httpstream.Stream
+	said        chan string // what came by fault, once it ends
+}
+
+// stream opens one; number tells it from others of the link.
+func (l *link) stream(port int, number string) (*stream, error) {
+	faults, err := l.connection.CreateStream(header(corev1.StreamTypeError, port, number))
+	if err != nil {
+		return nil, fmt.Errorf("opening a stream to pod %s: %w", l.pod, err)
+	}
+	_ = faults.Close() // our half: we only read
+	data, err := l.connection.CreateStream(header(corev1.StreamTypeData, port, number))
+	if err != nil {
+		l.connection.RemoveStreams(faults)
+		return nil, fmt.Errorf("opening a stream to pod %s: %w", l.pod, err)
+	}
+	s := &stream{l.connection, data, faults, make(chan string, 1)}
+	go func() {
+		text, err := io.ReadAll(faults)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		s.said <- strings.TrimSpace(string(text))
+	}()
+	return s, nil
+}
+
+// end returns what the kubelet said went wrong.
+func (s *stream) end(ctx context.Context) error {
+	defer s.connection.RemoveStreams(s.data, s.fault)
+	select {
+	case text := <-s.said:
+		if text != "" {
+			return errors.New(text)
+		}
+		return nil
+	case <-s.connection.CloseChan():
+		return errors.New("the connection to it was lost")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
