@@ -43,6 +43,9 @@ type Job struct {
 	EndMillis      int64             `json:"end_time"` // 0 until the end
 }
 
+// SurveyKey is the key in the Metadata of jobs of ours that only look at nodes.
+const SurveyKey = "trainyard_survey"
+
 // Start returns the time of submission.
 func (j Job) Start() time.Time { return time.UnixMilli(j.StartMillis) }
 
@@ -63,6 +66,7 @@ type Submission struct {
 type RuntimeEnv struct {
 	WorkingDir string            `json:"working_dir,omitempty"` // a URI of [Client.Upload]
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
+	Pip        []string          `json:"pip,omitempty"` // requirements, installed on each node
 }
 
 // Submit starts a job. It may be called again with the same submission after

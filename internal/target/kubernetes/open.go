@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/target"
+	"github.com/trainyard/trainyard/internal/wait"
+)
+
+// joinTimeout is how long Ray's nodes may take to join once their pods are
+// ready.
+const joinTimeout = 2 * time.Minute
+
+// Open reaches the head of a RayCluster that is there.
+func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string, facts target.Facts) (*Cluster, error) {
+	found := rayv1.RayCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}}
+	if err := k.Get(ctx, client.ObjectKeyFromObject(&found), &found); err != nil {
+		return nil, fmt.Errorf("finding Ray cluster %q: %w", name, err)
+	}
+	secret, err := token(ctx, k, &found)
+	if err != nil {
+		return nil, err
+	}
+	// The tunnel outlives what interrupts the caller: a job has to be stopped then.
+	tunnel, err := k.Forward(context.WithoutCancel(ctx), func(ctx context.Context) (*corev1.Pod, error) {
+		return head(ctx, k, name)
+	}, dashboardPort)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{kube: k, owner: owner, name: name, facts: facts, token: secret, tunnel: tunnel}, nil
+}
+
+// head finds the pod of the head: the one that is ready, where an older one is
+// still on its way out.
+func head(ctx context.Context, k *kube.Cluster, name string) (*corev1.Pod, error) {
+	var pods corev1.PodList
+	labels := client.MatchingLabels{rayClusterLabel: name, rayNodeTypeLabel: string(rayv1.HeadNode)}
+	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), labels); err != nil {
+		return nil, err
+	}
+	why := "it has no head"
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		reason := kube.WhyNotReady(pod, nil, nil)
+		if reason.Cause == "" {
+			return pod, nil
+		}
+		why = fmt.Sprintf("its head, pod %s, is not ready: %s", pod.Name, reason.Text)
+	}
+	return nil, fmt.Errorf("reaching Ray cluster %q: %s", name, why)
+}
+
+// awaitNodes returns when Ray has all its nodes.
+func (c *Cluster) awaitNodes(ctx context.Context) error {
+	ray, err := rayjob.New(c.Endpoint().Address, c.token, rayjob.Options{})
+	if err != nil {
+		return err
+	}
+	want := c.facts.Nodes + 1
+	err = wait.For(ctx, wait.Options{Timeout: joinTimeout}, func(ctx context.Context) (bool, string, error) {
+		nodes, err := ray.Nodes(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		alive := 0
+		for _, n := range nodes {
+			if n.Alive() {
+				alive++
+			}
+		}
+		return alive >= want, fmt.Sprintf("%d of %d nodes have joined", alive, want), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the nodes of Ray cluster %q: %w", c.name, err)
+	}
+	return nil
+}

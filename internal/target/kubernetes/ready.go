@@ -1,0 +1,116 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/kube"
+)
+
+// KubeRay's labels of the pods that it makes.
+const (
+	rayClusterLabel  = "ray.io/cluster"
+	rayNodeTypeLabel = "ray.io/node-type"
+)
+
+// readiness is how far the pods of a RayCluster have come. It is counted from
+// pods: the state that KubeRay writes stays "ready" when they are lost.
+type readiness struct {
+	head    bool
+	workers int // ready ones
+	want    int
+	reasons []podReason
+}
+
+// podReason is why pods are not ready, of all that wait for the same.
+type podReason struct {
+	kube.Reason
+	pods []string
+}
+
+// readinessOf counts the ready pods of a RayCluster and says what the others, and
+// those that do not exist yet, wait for.
+func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes []corev1.Node) readiness {
+	r := readiness{want: want}
+	for _, pod := range seen.Pods {
+		reason := kube.WhyNotReady(pod, seen.Events(pod.UID), nodes)
+		isHead := pod.Labels[rayNodeTypeLabel] == string(rayv1.HeadNode)
+		switch {
+		case reason.Cause == "" && isHead:
+			r.head = true
+		case reason.Cause == "":
+			r.workers++
+		default:
+			r.wait("pod "+pod.Name, reason)
+		}
+	}
+	if reason := kube.WhyNoPod(seen.Events(cluster)); reason.Cause != "" && len(seen.Pods) <= want {
+		r.wait("a pod", reason)
+	}
+	return r
+}
+
+func (r *readiness) wait(pod string, reason kube.Reason) {
+	same := func(other podReason) bool { return other.Cause == reason.Cause && other.Text == reason.Text }
+	if at := slices.IndexFunc(r.reasons, same); at >= 0 {
+		r.reasons[at].pods = append(r.reasons[at].pods, pod)
+		return
+	}
+	r.reasons = append(r.reasons, podReason{reason, []string{pod}})
+}
+
+// done tells whether all pods are ready.
+func (r readiness) done() bool { return r.head && r.workers >= r.want }
+
+// String is for people who wait: what is ready, and the first thing that is not
+// taking its course.
+func (r readiness) String() string {
+	head := "head is starting"
+	if r.head {
+		head = "head is ready"
+	}
+	text := fmt.Sprintf("%s, %d of %d workers are ready", head, r.workers, r.want)
+	for _, reason := range r.reasons {
+		if reason.Outlook != kube.Coming {
+			return text + "; " + reason.String()
+		}
+	}
+	return text
+}
+
+// String names the pods that wait and what for.
+func (r podReason) String() string {
+	who := r.pods[0]
+	if more := len(r.pods) - 1; more > 0 {
+		who += fmt.Sprintf(" and %d more", more)
+	}
+	return who + ": " + r.Text
+}
+
+// hopeless is the error of pods that will not become ready by waiting; nil
+// where there are none.
+func (r readiness) hopeless() error {
+	var lines, hints []string
+	for _, reason := range r.reasons {
+		if reason.Outlook == kube.Hopeless {
+			lines = append(lines, reason.String())
+			if reason.Hint != "" && !slices.Contains(hints, reason.Hint) {
+				hints = append(hints, reason.Hint)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("waiting for the Ray cluster: %s", strings.Join(lines, "; "))
+	for _, hint := range hints {
+		err = fault.WithHint(hint, err)
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package kubernetes
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/internal/kube"
+)
+
+func rayPod(name, kind string, ready bool) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Labels: map[string]string{rayNodeTypeLabel: kind},
+	}}
+	if ready {
+		pod.Spec.NodeName = "node-1"
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		}
+	}
+	return pod
+}
+
+func stuck(name, image string) *corev1.Pod {
+	pod := rayPod(name, "worker", false)
+	pod.Spec.NodeName = "node-1"
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "ray-worker", Image: image,
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "InvalidImageName", Message: "couldn't parse image name"}},
+	}}
+	return pod
+}
+
+func TestReadiness(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		pods     []*corev1.Pod
+		done     bool
+		text     string // part of
+		hopeless string // part of; empty: not
+	}{
+		{"no pods yet", nil, false, "head is starting, 0 of 2 workers are ready", ""},
+		{"one is missing", []*corev1.Pod{rayPod("h", "head", true), rayPod("w0", "worker", true)}, false, "head is ready, 1 of 2 workers are ready", ""},
+		{"no head", []*corev1.Pod{rayPod("w0", "worker", true), rayPod("w1", "worker", true)}, false, "head is starting, 2 of 2", ""},
+		{"all", []*corev1.Pod{rayPod("h", "head", true), rayPod("w0", "worker", true), rayPod("w1", "worker", true)}, true, "head is ready, 2 of 2", ""},
+		{
+			"two for one reason",
+			[]*corev1.Pod{rayPod("h", "head", true), stuck("w0", "A B"), stuck("w1", "A B")},
+			false,
+			"0 of 2 workers are ready; pod w0 and 1 more:", "pod w0 and 1 more:",
+		},
+	} {
+		got := readinessOf(2, kube.Seen{Pods: test.pods}, "", nil)
+		if got.done() != test.done || !strings.Contains(got.String(), test.text) {
+			t.Errorf("%s: done %v, %q; want %v and %q", test.name, got.done(), got, test.done, test.text)
+		}
+		err := got.hopeless()
+		if (err == nil) != (test.hopeless == "") || err != nil && !strings.Contains(err.Error(), test.hopeless) {
+			t.Errorf("%s: hopeless %v, want %q", test.name, err, test.hopeless)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/target"
+)
+
+// jobsTimeout is how long a head may take to tell of its jobs.
+const jobsTimeout = 10 * time.Second
+
+// Status is what there is of ours in a namespace, and what nodes have.
+type Status struct {
+	Context   string          `json:"context"`
+	Namespace string          `json:"namespace"`
+	Clusters  []ClusterStatus `json:"clusters"`
+	GPUs      Room            `json:"gpus"` // of all nodes
+	EFA       Room            `json:"efa"`  // interfaces of all nodes
+	// Problem is why Room is not known; empty where it is.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Room is how much of a resource there is, and is not asked for by any pod.
+type Room struct {
+	All  int `json:"all"`
+	Free int `json:"free"`
+}
+
+// ClusterStatus is a RayCluster, its pods and its jobs.
+type ClusterStatus struct {
+	Name    string      `json:"name"`
+	Owner   string      `json:"owner"`
+	Created time.Time   `json:"created"`
+	Pods    []PodStatus `json:"pods"`
+	Jobs    []JobStatus `json:"jobs"`              // the newest first
+	Problem string      `json:"problem,omitempty"` // why jobs are not known
+}
+
+// JobStatus is a job that a RayCluster remembers.
+type JobStatus struct {
+	ID         string        `json:"id"`
+	Status     rayjob.Status `json:"status"`
+	Entrypoint string        `json:"entrypoint"`
+	Started    time.Time     `json:"started"`
+}
+
+// PodStatus is a pod of a RayCluster.
+type PodStatus struct {
+	Name   string `json:"name"`
+	Role   string `json:"role"` // head or worker
+	Node   string `json:"node,omitempty"`
+	Ready  bool   `json:"ready"`
+	Reason string `json:"reason,omitempty"` // why it is not ready
+	GPUs   int    `json:"gpus"`
+	EFA    int    `json:"efa"`
+}
+
+// StatusOf reads what there is. What cannot be seen says why.
+func StatusOf(ctx context.Context, k *kube.Cluster) (Status, error) {
+	s := Status{Context: k.Context, Namespace: k.Namespace, Clusters: []ClusterStatus{}}
+	var found rayv1.RayClusterList
+	if err := k.List(ctx, &found, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
+		return s, fmt.Errorf("listing Ray clusters: %w", err)
+	}
+	var pods corev1.PodList
+	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
+		return s, fmt.Errorf("listing the pods of Ray clusters: %w", err)
+	}
+	for i := range found.Items {
+		s.Clusters = append(s.Clusters, clusterStatus(&found.Items[i], pods.Items))
+	}
+	var all sync.WaitGroup
+	all.Go(func() { s.room(ctx, k) })
+	for i := range s.Clusters {
+		if c := &s.Clusters[i]; c.headReady() {
+			all.Go(func() { c.jobs(ctx, k) })
+		}
+	}
+	all.Wait()
+	return s, ctx.Err()
+}
+
+func clusterStatus(cluster *rayv1.RayCluster, pods []corev1.Pod) ClusterStatus {
+	s := ClusterStatus{
+		Name: cluster.Name, Owner: cluster.Labels[kube.OwnerLabel], Created: cluster.CreationTimestamp.Time,
+		Pods: []PodStatus{}, Jobs: []JobStatus{},
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Labels[rayClusterLabel] != cluster.Name {
+			continue
+		}
+		reason, ask := kube.WhyNotReady(pod, nil, nil), asked(pod)
+		s.Pods = append(s.Pods, PodStatus{
+			Name: pod.Name, Role: pod.Labels[rayNodeTypeLabel], Node: pod.Spec.NodeName,
+			Ready: reason.Cause == "", Reason: reason.Text, GPUs: count(ask, gpuResource), EFA: count(ask, efaResource),
+		})
+	}
+	slices.SortFunc(s.Pods, func(a, b PodStatus) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
+	return s
+}
+
+func (s *ClusterStatus) headReady() bool {
+	return slices.ContainsFunc(s.Pods, func(p PodStatus) bool { return p.Role == string(rayv1.HeadNode) && p.Ready })
+}
+
+// jobs asks the head, newest first.
+func (s *ClusterStatus) jobs(ctx context.Context, k *kube.Cluster) {
+	ctx, cancel := context.WithTimeout(ctx, jobsTimeout)
+	defer cancel()
+	jobs, err := jobsOf(ctx, k, s.Name)
+	if err != nil {
+		s.Problem = err.Error()
+		return
+	}
+	slices.SortFunc(jobs, func(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) })
+	for _, j := range jobs {
+		if j.Metadata[rayjob.SurveyKey] != "" {
+			continue
+		}
+		s.Jobs = append(s.Jobs, JobStatus{cmp.Or(j.SubmissionID, j.ID), j.Status, j.Entrypoint, j.Start()})
+	}
+}
+
+func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, error) {
+	cluster, err := Open(ctx, k, kube.Owner{}, name, target.Facts{})
+	if err != nil {
+		return nil, err
+	}
+	defer cluster.tunnel.Close()
+	ray, err := rayjob.New(cluster.Endpoint().Address, cluster.token, rayjob.Options{Patience: -1})
+	if err != nil {
+		return nil, err
+	}
+	return ray.Jobs(ctx)
+}
+
+// room adds up what all nodes have and what their pods ask for.
+func (s *Status) room(ctx context.Context, k *kube.Cluster) {
+	e := eye{cluster: k}
+	nodes, err := e.nodes(ctx)
+	if err != nil {
+		s.Problem = reason(err)
+		return
+	}
+	use, err := e.use(ctx)
+	if err != nil {
+		s.Problem = reason(err)
+		return
+	}
+	for i := range nodes {
+		has, free := nodes[i].Status.Allocatable, without(nodes[i].Status.Allocatable, use[nodes[i].Name].All)
+		s.GPUs.All, s.GPUs.Free = s.GPUs.All+count(has, gpuResource), s.GPUs.Free+count(free, gpuResource)
+		s.EFA.All, s.EFA.Free = s.EFA.All+count(has, efaResource), s.EFA.Free+count(free, efaResource)
+	}
+}

@@ -1,0 +1,105 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/target"
+)
+
+// Order says which RayCluster to bring up and how long to wait for it.
+type Order struct {
+	RayCluster *rayv1.RayCluster
+	Owner      kube.Owner
+	Facts      target.Facts
+	Nodes      []corev1.Node // of the cluster, as they were seen
+
+	// PendingTimeout is how long pods may wait for room, or for an autoscaler to
+	// make it; 0: for ever.
+	PendingTimeout time.Duration
+	Progress       func(string) // may be nil
+}
+
+// Up makes the RayCluster, or changes the one that is there, and returns when its
+// pods are ready and Ray itself counts all its nodes. It gives up at once on
+// what does not heal. Interrupted, it leaves the RayCluster as it is: Up goes on
+// with it, Delete removes it.
+func Up(ctx context.Context, k *kube.Cluster, order Order) (*Cluster, error) {
+	made, err := k.Of(order.Owner).Apply(ctx, kube.Real, order.RayCluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitPods(ctx, k, order, made[0].GetUID()); err != nil {
+		return nil, err
+	}
+	cluster, err := Open(ctx, k, order.Owner, order.RayCluster.Name, order.Facts)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.awaitNodes(ctx); err != nil {
+		return nil, errors.Join(err, cluster.tunnel.Close())
+	}
+	return cluster, nil
+}
+
+// awaitPods returns when head and workers are ready.
+func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) error {
+	name, want := order.RayCluster.Name, order.Facts.Nodes
+	if order.PendingTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, order.PendingTimeout, errPending)
+		defer cancel()
+	}
+	var now readiness
+	err := k.WatchPods(ctx, k.Namespace, podsOf(name), []types.UID{uid}, func(seen kube.Seen) (bool, error) {
+		now = readinessOf(want, seen, uid, order.Nodes)
+		if order.Progress != nil {
+			order.Progress(now.String())
+		}
+		return now.done(), now.hopeless()
+	})
+	if errors.Is(err, errPending) {
+		return fault.WithHint(fmt.Sprintf("the Ray cluster is still there: the same command goes on waiting, trainyard down removes it (--pending-timeout, now %s)", order.PendingTimeout),
+			fmt.Errorf("waiting for Ray cluster %q: %w; %s", name, err, now))
+	}
+	return err
+}
+
+var errPending = errors.New("its pods did not become ready in time")
+
+func podsOf(name string) client.MatchingLabels { return client.MatchingLabels{rayClusterLabel: name} }
+
+// tokenKey is where KubeRay keeps Ray's token in the Secret that it makes.
+const tokenKey = "auth_token"
+
+// token reads the token of a RayCluster: from the Secret that it names, else from
+// the one that KubeRay made under its own name.
+func token(ctx context.Context, k *kube.Cluster, cluster *rayv1.RayCluster) (string, error) {
+	auth := cluster.Spec.AuthOptions
+	if auth == nil || auth.Mode != rayv1.AuthModeToken {
+		return "", nil
+	}
+	name := cluster.Name
+	if auth.SecretName != nil && *auth.SecretName != "" {
+		name = *auth.SecretName
+	}
+	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}}
+	if err := k.Get(ctx, client.ObjectKeyFromObject(&secret), &secret); err != nil {
+		return "", fmt.Errorf("reading Ray's token: %w", err)
+	}
+	value := secret.Data[tokenKey]
+	if len(value) == 0 {
+		return "", fmt.Errorf("reading Ray's token: Secret %q has no key %s", name, tokenKey)
+	}
+	return string(value), nil
+}
