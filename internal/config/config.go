@@ -36,8 +36,11 @@ const (
 	DefaultRayVersion = "2.58.0"
 )
 
-// TargetLocal is this machine, the only target so far.
-const TargetLocal = "local"
+// The targets.
+const (
+	TargetLocal      = "local"      // this machine
+	TargetKubernetes = "kubernetes" // a Kubernetes cluster, through KubeRay
+)
 
 // The transports that a run can be asked to prove, see [Verify].
 const (
@@ -92,6 +95,7 @@ type Kubernetes struct {
 	NodeSelector    map[string]string `json:"nodeSelector"`    // labels of nodes for workers
 	Tolerations     []JSON            `json:"tolerations"`     // each a Toleration, of workers
 	HeadOnGPU       bool              `json:"headOnGPU"`       // the head may take a node with GPUs
+	PendingTimeout  time.Duration     `json:"pendingTimeout"`  // how long pods may wait for room
 	Queue           string            `json:"queue"`           // Kueue's local queue; empty: none
 	Gang            bool              `json:"gang"`            // all pods at once, by KubeRay's batch scheduler
 	PriorityClass   string            `json:"priorityClass"`   // empty: the cluster's default

@@ -70,7 +70,7 @@ var settings = []setting{
 	{
 		key: "target", flag: "target", arg: "NAME", standard: TargetLocal, doc: "where the job runs",
 		field: func(c *Config) any { return &c.Target },
-		rule:  oneOf(TargetLocal),
+		rule:  oneOf(TargetLocal, TargetKubernetes),
 	},
 
 	{
@@ -178,6 +178,12 @@ var settings = []setting{
 		key: "kubernetes.headOnGPU", standard: "false", doc: "let the head run on a node with GPUs, where all have some",
 		field: func(c *Config) any { return &c.Kubernetes.HeadOnGPU },
 		rule:  trueOrFalse(),
+	},
+	{
+		key: "kubernetes.pendingTimeout", flag: "pending-timeout", arg: "DURATION", standard: "15m0s", doc: "how long pods may wait for room on nodes, or for an autoscaler to make it",
+		field:  func(c *Config) any { return &c.Kubernetes.PendingTimeout },
+		rule:   duration(),
+		remote: true,
 	},
 	{
 		key: "kubernetes.queue", flag: "queue", arg: "NAME", doc: "local queue of Kueue to wait in; empty: none",
