@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/workflow"
 )
@@ -63,16 +64,26 @@ func (a *app) downCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "down",
 		GroupID: "run",
-		Short:   "End the Ray clusters that --keep left on this machine",
-		Long: `End the Ray clusters that train --keep left on this machine. Clusters that a run
-uses stay, unless --force gives those runs up.`,
+		Short:   "End the Ray clusters that train left",
+		Long: `End the Ray clusters that train --keep left on this machine; clusters that a run
+uses stay, unless --force gives those runs up. With --target kubernetes, delete the
+RayCluster that train made there, and wait until it is gone.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(cmd, nil)
+			if err != nil {
+				return err
+			}
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+				if cfg.Target == config.TargetKubernetes {
+					return w.DownKubernetes(cmd.Context(), cfg)
+				}
 				return w.Down(cmd.Context(), force)
 			})
 		},
 	}
+	addRunFileFlag(cmd)
+	config.AddFlags(cmd.Flags(), "target", "kubernetes")
 	cmd.Flags().BoolVar(&force, "force", false, "end clusters that a run uses, too; those runs are lost")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target/local"
 	"github.com/trainyard/trainyard/internal/ui"
@@ -69,13 +70,27 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		GroupID: "look",
-		Short:   "Show the Ray clusters on this machine and what they run",
-		Args:    usage(cobra.NoArgs),
+		Short:   "Show the Ray clusters there are and what they run",
+		Long: `Show the Ray clusters of trainyard's runs and what they run: on this machine, or
+with --target kubernetes in a namespace, with their pods, and how many GPUs and EFA
+interfaces the nodes have left.`,
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return err
 			}
+			cfg, err := loadConfig(cmd, nil)
+			if err != nil {
+				return err
+			}
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+				if cfg.Target == config.TargetKubernetes {
+					status, err := w.StatusKubernetes(cmd.Context(), cfg)
+					if err == nil {
+						a.printKubernetesStatus(status, output)
+					}
+					return err
+				}
 				status, err := w.Status(cmd.Context())
 				if err != nil {
 					return err
@@ -85,6 +100,8 @@ func (a *app) statusCommand() *cobra.Command {
 			})
 		},
 	}
+	addRunFileFlag(cmd)
+	config.AddFlags(cmd.Flags(), "target", "kubernetes")
 	addOutputFlag(cmd, &output, "text", "json")
 	return cmd
 }

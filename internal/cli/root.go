@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -57,10 +58,21 @@ func Main(args []string) fault.Code {
 	return code
 }
 
+// displayName says how the program is called in help, where kubectl called it.
+func displayName(program string) map[string]string {
+	name, isPlugin := strings.CutPrefix(filepath.Base(program), "kubectl-")
+	if !isPlugin {
+		return nil
+	}
+	return map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + strings.ReplaceAll(name, "_", "-")}
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "trainyard COMMAND",
-		Short: "Run multi-node PyTorch jobs with Ray Train, and prove which network carried them",
+		Use: "trainyard COMMAND",
+		// Under this name kubectl calls us as its plug-in.
+		Annotations: displayName(os.Args[0]),
+		Short:       "Run multi-node PyTorch jobs with Ray Train, and prove which network carried them",
 		Long: `trainyard runs a PyTorch job with Ray Train on a Ray cluster of several nodes
 and says from evidence which network carried it: NCCL falls back from a fast
 fabric to TCP without a word, and the job goes on at a fraction of the speed.
@@ -127,6 +139,10 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 	if err != nil {
 		return w, nil, err
 	}
+	me, err := user.Current()
+	if err != nil {
+		return w, nil, fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+	}
 	sink, end := a.streams.Teller(mode)
 	return workflow.Workspace{
 		Runs:     runs.Store{Dir: filepath.Join(".trainyard", "runs")},
@@ -135,6 +151,7 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 		Environ:  os.Environ(),
 		Story:    ui.NewStory(sink),
 		Version:  buildVersion(),
+		User:     me.Username,
 		Lookup:   os.LookupEnv,
 		Hard:     a.signals.hard,
 		Detach:   a.signals.hangUp,

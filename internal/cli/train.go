@@ -21,12 +21,16 @@ func (a *app) trainCommand() *cobra.Command {
 		GroupID: "run",
 		Short:   "Run a training job and say which network carried it",
 		Long: `Run the built-in training, or with a COMMAND any program that uses Ray, on a Ray
-cluster of several nodes. Output comes live on standard error, the result on
-standard output; everything is kept in .trainyard/runs/ID.
+cluster of several nodes: on this machine, or with --target kubernetes in pods that
+KubeRay makes. Output comes live on standard error, the result on standard output;
+everything is kept in .trainyard/runs/ID.
 
-Ctrl-C stops the job and ends the cluster; a second one ends everything at once.`,
+Ctrl-C stops the job; a second one ends everything at once. A cluster on this machine
+ends with the run, unless --keep is given; one on Kubernetes stays for the next run,
+unless --rm is.`,
 		Example: `  trainyard train --steps 500
   trainyard train --working-dir . -- python train.py --lr 1e-4
+  trainyard train --target kubernetes --node-type p5.48xlarge --nodes 4
   trainyard train --detach && trainyard attach`,
 		Args: commandAfterDash,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, opts, args) },
@@ -34,12 +38,14 @@ Ctrl-C stops the job and ends the cluster; a second one ends everything at once.
 	addRunFileFlag(cmd)
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&opts.detach, "detach", false, "return once the job is submitted; attach follows it later")
+	cmd.Flags().BoolVar(&opts.remove, "rm", false, "delete the RayCluster when the run has ended")
 	addOutputFlag(cmd, &opts.output, "text", "json")
 	return cmd
 }
 
 type trainOptions struct {
 	detach bool
+	remove bool
 	output string
 }
 
@@ -63,7 +69,7 @@ func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error 
 	}
 	var run *runs.Run
 	err = a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
-		run, err = w.Train(cmd.Context(), workflow.TrainRequest{Config: cfg, Arguments: os.Args[1:], Detach: opts.detach})
+		run, err = w.Train(cmd.Context(), workflow.TrainRequest{Config: cfg, Arguments: os.Args[1:], Detach: opts.detach, Remove: opts.remove})
 		return err
 	})
 	if run != nil {

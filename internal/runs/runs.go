@@ -8,6 +8,7 @@
 //	  logs/          the driver's and every worker's output
 //	  verdict.json   which network carried the job
 //	  counters.json  what this machine's RDMA cards had counted before the job
+//	  nodes-*.json   what the nodes of a cluster elsewhere showed, before and after
 //	  checkpoints/   what the built-in training saves, unless told otherwise
 package runs
 
@@ -84,16 +85,19 @@ type Git struct {
 
 // Versions of what takes part.
 type Versions struct {
-	Trainyard string `json:"trainyard"`
-	Python    string `json:"python"`
-	Ray       string `json:"ray"`
-	Torch     string `json:"torch,omitempty"`
+	Trainyard  string `json:"trainyard"`
+	Python     string `json:"python,omitempty"`
+	Ray        string `json:"ray"`
+	Torch      string `json:"torch,omitempty"`
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Image      string `json:"image,omitempty"` // of the pods
 }
 
 // Cluster is where the job runs.
 type Cluster struct {
-	ID             string `json:"id"`
-	Address        string `json:"address"` // of the dashboard
+	ID             string `json:"id"`                // on Kubernetes namespace/name
+	Context        string `json:"context,omitempty"` // of the kubeconfig
+	Address        string `json:"address"`           // of the dashboard
 	Nodes          int    `json:"nodes"`
 	WorkersPerNode int    `json:"workersPerNode"`
 	GPUs           int    `json:"gpus"`
@@ -307,6 +311,16 @@ func (r *Run) Current() State {
 
 // LogDir is where the output of driver and workers lies.
 func (r *Run) LogDir() string { return filepath.Join(r.Dir, "logs") }
+
+// SurveyPath is the file of what the nodes of a cluster elsewhere showed before
+// the job, or after it.
+func (r *Run) SurveyPath(before bool) string {
+	name := "nodes-after.json"
+	if before {
+		name = "nodes-before.json"
+	}
+	return filepath.Join(r.Dir, name)
+}
 
 // CountersPath is the file of the network cards' counters before the job; it
 // is not there on machines without such cards.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/rayjob"
@@ -25,7 +26,7 @@ func (w Workspace) Attach(ctx context.Context, run *runs.Run) error {
 	if !run.Info.Detached && run.Info.Owner.Alive() {
 		return followed(run)
 	}
-	cluster, err := w.clusterOf(run)
+	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
 		return w.record(run, err)
 	}
@@ -46,7 +47,10 @@ func ended(run *runs.Run) error {
 
 // clusterOf finds the cluster of a run that has not ended; where it is gone,
 // so is the run.
-func (w Workspace) clusterOf(run *runs.Run) (target.Cluster, error) {
+func (w Workspace) clusterOf(ctx context.Context, run *runs.Run) (target.Cluster, error) {
+	if run.Info.Target == config.TargetKubernetes {
+		return w.reopen(ctx, run)
+	}
 	record, err := w.Clusters.Get(run.Info.Cluster.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		run.Info.State = runs.Lost
@@ -104,7 +108,7 @@ func (w Workspace) Stop(ctx context.Context, run *runs.Run) error {
 		w.Story.Note(fmt.Sprintf("run %s has no job yet; interrupted the trainyard that prepares it (process %d)", run.Info.ID, run.Info.Owner.PID))
 		return run.Info.Owner.Interrupt()
 	}
-	cluster, err := w.clusterOf(run)
+	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
 		return w.record(run, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/fabric"
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
@@ -103,6 +104,10 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	if err != nil {
 		w.Story.Warn("the cluster is not kept: " + err.Error())
 		return cluster.End(ctx)
+	}
+	if run.Info.Target == config.TargetKubernetes {
+		w.Story.Note(fmt.Sprintf("RayCluster %s stays for the next run; trainyard down --target kubernetes removes it", run.Info.Cluster.ID))
+		return nil
 	}
 	w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/fabric"
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/evidence"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/rayjob"
@@ -92,7 +93,7 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		f.Story.Warn(err.Error())
 	}
 	f.lines.end()
-	f.machines = f.readMachines()
+	f.machines = f.readMachines(ctx)
 	end.job, end.state, end.verdict = job, state, f.verdict()
 	return end, nil
 }
@@ -174,6 +175,9 @@ var errTimeUp = errors.New("time is up")
 
 // lost explains that the cluster went away under the job.
 func (f *following) lost(err error) error {
+	if f.run.Info.Target == config.TargetKubernetes {
+		return f.lostInPods(err)
+	}
 	return fault.WithCode(fault.JobFailed, fault.WithHint("something ended Ray's processes: a machine short of memory is the usual reason",
 		fmt.Errorf("following job %q: %w", f.run.Info.SubmissionID, err)))
 }

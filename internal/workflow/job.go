@@ -103,10 +103,14 @@ func submission(cfg *config.Config, run *runs.Run, args []string, packageURI str
 		env["TRAINYARD_METRICS"] = "json"
 	}
 	maps.Copy(env, cfg.Job.Env)
+	var pip []string // a local cluster has them in a folder of ours
+	if cfg.Target != config.TargetLocal {
+		pip = cfg.Job.Pip
+	}
 	return rayjob.Submission{
 		ID:         run.Info.SubmissionID,
 		Entrypoint: shellJoin(args),
-		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env},
+		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env, Pip: pip},
 		Metadata:   map[string]string{"trainyard_run": run.Info.ID},
 	}
 }

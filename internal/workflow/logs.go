@@ -28,14 +28,13 @@ func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.
 }
 
 func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, out io.Writer) error {
-	record, err := w.Clusters.Get(run.Info.Cluster.ID)
-	if errors.Is(err, fs.ErrNotExist) {
+	cluster, err := w.clusterOf(ctx, run)
+	if run.Info.State == runs.Lost {
 		return storedLogs(run, out)
 	}
 	if err != nil {
 		return err
 	}
-	cluster := w.Clusters.Cluster(record)
 	ray, err := client(cluster)
 	if err != nil {
 		return err

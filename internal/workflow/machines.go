@@ -1,42 +1,83 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
 	"github.com/trainyard/trainyard/fabric"
+	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/rayjob"
 )
 
-// readCounters writes down what this machine's RDMA cards have counted before
-// the job. That they cannot be read ends no run.
-func (t *training) readCounters() {
-	cards, err := evidence.ReadCards(evidence.SysFS)
-	if err == nil && len(cards) > 0 {
-		err = evidence.SaveCards(t.run.CountersPath(), cards)
+// readCounters writes down what RDMA cards have counted before the job: this
+// machine's, or those of every node of a cluster elsewhere. That they cannot be
+// read ends no run.
+func (t *training) readCounters(ctx context.Context, ray *rayjob.Client) {
+	var err error
+	if t.run.Info.Target == config.TargetKubernetes {
+		t.Story.Update("looking at the nodes")
+		var nodes []evidence.Survey
+		if nodes, err = survey(ctx, ray, t.run.Info.ID); err == nil {
+			err = evidence.SaveSurveys(t.run.SurveyPath(true), nodes)
+		}
+	} else {
+		var cards []evidence.CardReading
+		if cards, err = evidence.ReadCards(evidence.SysFS); err == nil && len(cards) > 0 {
+			err = evidence.SaveCards(t.run.CountersPath(), cards)
+		}
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		t.Story.Warn(err.Error())
 	}
 }
 
-// readMachines compares with what the cards have counted by now. All local
-// nodes share the machine's cards. Of machines whose cards nobody here can
-// read, the ranks of the built-in training tell.
-func (f *following) readMachines() []fabric.Machine {
-	before, err := evidence.LoadCards(f.run.CountersPath())
-	if errors.Is(err, fs.ErrNotExist) {
+// readMachines compares with what the cards have counted by now. Of machines
+// whose cards nobody here can read, the ranks of the built-in training tell.
+func (f *following) readMachines(ctx context.Context) []fabric.Machine {
+	read := f.readLocal
+	if f.run.Info.Target == config.TargetKubernetes {
+		read = func() ([]fabric.Machine, error) { return f.readNodes(ctx) }
+	}
+	machines, err := read()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(machines) == 0 {
 		return f.lines.Machines()
 	}
-	after, err2 := evidence.ReadCards(evidence.SysFS)
-	if err = errors.Join(err, err2); err != nil {
+	if err != nil && ctx.Err() == nil {
 		f.Story.Warn(err.Error())
-		return nil
+	}
+	return machines
+}
+
+// readLocal reads this machine's cards, which all local nodes share.
+func (f *following) readLocal() ([]fabric.Machine, error) {
+	before, err := evidence.LoadCards(f.run.CountersPath())
+	if err != nil {
+		return nil, err
+	}
+	after, err := evidence.ReadCards(evidence.SysFS)
+	if err != nil {
+		return nil, err
 	}
 	counters := evidence.Growth(before, after)
 	var machines []fabric.Machine
 	for _, node := range f.gatherer.Nodes() {
 		machines = append(machines, fabric.Machine{Name: node, Counters: counters})
 	}
-	return machines
+	return machines, nil
+}
+
+// readNodes looks at every node once more.
+func (f *following) readNodes(ctx context.Context) ([]fabric.Machine, error) {
+	before, err := evidence.LoadSurveys(f.run.SurveyPath(true))
+	if err != nil {
+		return nil, err
+	}
+	f.Story.Update("looking at the nodes")
+	after, err := survey(ctx, f.client, f.run.Info.ID)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Grown(before, after), evidence.SaveSurveys(f.run.SurveyPath(false), after)
 }

@@ -9,10 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/pack"
 	"github.com/trainyard/trainyard/internal/pyenv"
+	"github.com/trainyard/trainyard/internal/raycluster"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/ui"
@@ -22,6 +26,7 @@ import (
 type TrainRequest struct {
 	Config    *config.Config
 	Arguments []string // trainyard's own, for the record
+	Remove    bool     // end the Ray cluster on Kubernetes, which else stays for the next run
 	Detach    bool     // return when the job is submitted
 }
 
@@ -34,6 +39,11 @@ type training struct {
 	env      pyenv.Env
 	packages string // folder of those that env lacks; may be empty
 	cluster  target.Cluster
+
+	// Of a run on Kubernetes.
+	kube  *kube.Cluster
+	spec  raycluster.Spec
+	nodes []corev1.Node
 }
 
 // Train runs a job on a Ray cluster: environment, cluster, package, job,
@@ -46,7 +56,7 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 		return nil, err
 	}
 	defer t.pkg.Close()
-	if err := t.create(ctx, req.Arguments); err != nil {
+	if err := t.create(ctx, req); err != nil {
 		return nil, err
 	}
 	var err error
@@ -73,11 +83,17 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 
 // steps are what makes a job run, in order.
 func (t *training) steps() []func(context.Context) error {
+	if t.cfg.Target == config.TargetKubernetes {
+		return []func(context.Context) error{t.preflight, t.startPods, t.submit}
+	}
 	return []func(context.Context) error{t.environment, t.startLocal, t.submit}
 }
 
 // paths are those of the job of the run in dir.
 func (t *training) paths(dir string) paths {
+	if t.cfg.Target == config.TargetKubernetes {
+		return podPaths{run: filepath.Base(dir)}
+	}
 	return localPaths{run: dir}
 }
 
@@ -111,12 +127,16 @@ func (t *training) checkDetach(detach bool) error {
 }
 
 // create makes the run folder and begins to write down what happens.
-func (t *training) create(ctx context.Context, arguments []string) error {
+func (t *training) create(ctx context.Context, req TrainRequest) error {
+	keep := t.cfg.Cluster.Keep
+	if t.cfg.Target == config.TargetKubernetes {
+		keep = !req.Remove
+	}
 	run, err := t.Runs.Create(runs.Info{
-		Target: t.cfg.Target, Command: arguments, BuiltIn: len(t.cfg.Job.Command) == 0,
+		Target: t.cfg.Target, Command: req.Arguments, BuiltIn: len(t.cfg.Job.Command) == 0,
 		Git: gitState(ctx, t.cfg.Job.WorkingDir), Versions: runs.Versions{Trainyard: t.Version},
 		Package: runs.Package{Name: t.pkg.Name, Files: t.pkg.Files, Bytes: t.pkg.Bytes},
-		Expect:  t.cfg.Verify.Expect, FailFast: t.cfg.Verify.FailFast, Keep: t.cfg.Cluster.Keep, TimeoutS: t.cfg.Job.Timeout.Seconds(),
+		Expect:  t.cfg.Verify.Expect, FailFast: t.cfg.Verify.FailFast, Keep: keep, TimeoutS: t.cfg.Job.Timeout.Seconds(),
 	})
 	if err != nil {
 		return err
@@ -184,14 +204,23 @@ func (t *training) submit(ctx context.Context) error {
 	if err := t.run.Save(); err != nil {
 		return err
 	}
-	t.readCounters()
-	job := submission(t.cfg, t.run, args, uri, t.Lookup)
+	t.readCounters(ctx, ray)
+	job := submission(t.cfg, t.run, args, uri, t.lookupThere())
 	addPackages(job.RuntimeEnv.EnvVars, t.packages, t.Lookup)
 	if err := ray.Submit(ctx, job); err != nil {
 		return err
 	}
 	t.Story.Update("submitted")
 	return nil
+}
+
+// lookupThere reads the variables that a job inherits from its cluster, as far
+// as they are known here.
+func (t *training) lookupThere() func(string) (string, bool) {
+	if t.cfg.Target == config.TargetKubernetes {
+		return func(string) (string, bool) { return "", false }
+	}
+	return t.Lookup
 }
 
 // complete follows the job and judges it.

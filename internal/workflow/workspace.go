@@ -23,6 +23,7 @@ type Workspace struct {
 	Environ  []string // NAME=value
 	Story    *ui.Story
 	Version  string // trainyard's
+	User     string // who works here; names what is theirs on shared clusters
 
 	// Lookup reads an environment variable.
 	Lookup func(string) (string, bool)

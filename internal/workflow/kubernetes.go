@@ -1,0 +1,190 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/trainyard/trainyard/internal/config"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/raycluster"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/target"
+	"github.com/trainyard/trainyard/internal/target/kubernetes"
+)
+
+// referenceModel is what the built-in training trains on GPUs of a cluster,
+// where nobody says otherwise.
+const referenceModel = "Qwen/Qwen2.5-1.5B"
+
+// access is how the settings reach Kubernetes.
+func (w Workspace) access(k config.Kubernetes) kube.Access {
+	access := kube.Access{Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace}
+	if access.Kubeconfig == "" {
+		access.Kubeconfig, _ = w.Lookup("KUBECONFIG")
+	}
+	return access
+}
+
+// preflight looks at the Kubernetes cluster and ends the run where something
+// stands in the job's way, before anything is made there.
+func (t *training) preflight(ctx context.Context) error {
+	t.Story.Begin("preflight")
+	var err error
+	if t.kube, err = kube.Connect(t.access(t.cfg.Kubernetes)); err != nil {
+		return err
+	}
+	if t.spec, err = clusterSpec(t.cfg, t.User); err != nil {
+		return err
+	}
+	t.spec.Namespace = t.kube.Namespace
+	need, err := needOf(t.cfg, t.User)
+	if err != nil {
+		return err
+	}
+	state, err := kubernetes.Look(ctx, t.kube, need)
+	if err != nil {
+		return err
+	}
+	t.nodes = state.Nodes.Value
+	if n := kubernetes.WorkersThatFit(state, need); n < t.spec.Workers {
+		t.Story.Note(fmt.Sprintf("%s instead of %d: that is how many nodes there are for them", plural(n, "worker"), t.spec.Workers))
+		t.spec.Workers = n
+	}
+	if err := t.tellFindings(kubernetes.Judge(state, need)); err != nil {
+		return err
+	}
+	if t.spec.Worker.GPUs > 0 && t.cfg.Origin("train.model").Kind == config.FromDefault {
+		t.cfg.Train.Model = referenceModel
+	}
+	v := &t.run.Info.Versions
+	v.Ray, v.Kubernetes, v.Image = t.cfg.Cluster.RayVersion, state.Version.Value.GitVersion, t.spec.Image
+	t.Story.Done(fmt.Sprintf("Kubernetes %s, %s", state.Version.Value.GitVersion, workersText(t.spec)))
+	return t.run.Save()
+}
+
+// tellFindings shows what may go wrong, and returns as one error what will.
+func (t *training) tellFindings(findings []kubernetes.Finding) error {
+	var problems []error
+	for _, f := range kubernetes.WorstFirst(findings) {
+		text := f.Check + ": " + f.What
+		if f.Consequence != "" {
+			text += "; " + f.Consequence
+		}
+		switch f.Level {
+		case kubernetes.Problem:
+			problems = append(problems, fault.WithHint(f.Remedy, errors.New(text)))
+		case kubernetes.Warning, kubernetes.Unknown:
+			t.Story.Warn(text)
+		case kubernetes.OK:
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fault.WithHint("trainyard check says more", errors.Join(problems...))
+}
+
+func workersText(s raycluster.Spec) string {
+	text := plural(s.Workers, "worker")
+	if s.Worker.GPUs > 0 {
+		text += fmt.Sprintf(" of %s", plural(s.Worker.GPUs, "GPU"))
+	}
+	if s.Worker.EFA > 0 {
+		text += fmt.Sprintf(" and %s", plural(s.Worker.EFA, "EFA interface"))
+	}
+	return text
+}
+
+// startPods brings the RayCluster up, or takes the one of before.
+func (t *training) startPods(ctx context.Context) error {
+	t.Story.Begin("cluster")
+	wanted, err := raycluster.Build(t.spec)
+	if err != nil {
+		return fault.WithCode(fault.Usage, err)
+	}
+	facts := factsOf(t.spec)
+	cluster, err := kubernetes.Up(ctx, t.kube, kubernetes.Order{
+		RayCluster: wanted, Owner: t.owner(t.spec.Name), Facts: facts, Nodes: t.nodes,
+		PendingTimeout: t.cfg.Kubernetes.PendingTimeout, Progress: t.Story.Update,
+	})
+	if err != nil {
+		t.Story.Note(fmt.Sprintf("what there is of RayCluster %s stays: the same command goes on with it, trainyard down --target kubernetes removes it", t.spec.Name))
+		return err
+	}
+	t.cluster = cluster
+	t.run.Info.Cluster = runs.Cluster{
+		ID: cluster.ID(), Context: t.kube.Context, Address: cluster.Endpoint().Address,
+		Nodes: facts.Nodes, WorkersPerNode: facts.WorkersPerNode, GPUs: facts.GPUs,
+	}
+	t.Story.Done(fmt.Sprintf("RayCluster %s: head and %s", cluster.ID(), workersText(t.spec)))
+	return t.run.Save()
+}
+
+// factsOf are those of the cluster that a spec makes: a worker process for each
+// GPU, or for each CPU where there are none.
+func factsOf(s raycluster.Spec) target.Facts {
+	each := s.Worker.GPUs
+	if each == 0 {
+		each = int(s.Worker.CPU.Value())
+	}
+	return target.Facts{Nodes: s.Workers, WorkersPerNode: each, GPUs: s.Workers * s.Worker.GPUs, Hosts: s.Workers}
+}
+
+// reopen reaches the RayCluster of a run again.
+func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, error) {
+	c := run.Info.Cluster
+	namespace, name, _ := strings.Cut(c.ID, "/")
+	k, err := kube.Connect(w.access(config.Kubernetes{Context: c.Context, Namespace: namespace}))
+	if err != nil {
+		return nil, err
+	}
+	facts := target.Facts{Nodes: c.Nodes, WorkersPerNode: c.WorkersPerNode, GPUs: c.GPUs, Hosts: c.Nodes}
+	return kubernetes.Open(ctx, k, w.owner(name), name, facts)
+}
+
+// owner is whose objects those of a Ray cluster are.
+func (w Workspace) owner(name string) kube.Owner {
+	return kube.Owner{Cluster: name, User: raycluster.OwnerName(w.User)}
+}
+
+// lostInPods explains that the head of a RayCluster went away under the job. A
+// new one knows nothing of it.
+func (f *following) lostInPods(err error) error {
+	namespace, name, _ := strings.Cut(f.run.Info.Cluster.ID, "/")
+	hint := fmt.Sprintf("see what became of its pods: kubectl get pods -n %s -l ray.io/cluster=%s", namespace, name)
+	if rayjob.IsNotFound(err) {
+		err = errors.New("the head of the Ray cluster was replaced, and the job is lost with it")
+	}
+	return fault.WithCode(fault.JobFailed, fault.WithHint(hint, fmt.Errorf("following job %q: %w", f.run.Info.SubmissionID, err)))
+}
+
+// StatusKubernetes says what there is of anybody's runs in the namespace.
+func (w Workspace) StatusKubernetes(ctx context.Context, cfg *config.Config) (kubernetes.Status, error) {
+	k, err := kube.Connect(w.access(cfg.Kubernetes))
+	if err != nil {
+		return kubernetes.Status{}, err
+	}
+	return kubernetes.StatusOf(ctx, k)
+}
+
+// DownKubernetes deletes the user's RayCluster and waits until its pods are gone.
+// One that is not there is fine.
+func (w Workspace) DownKubernetes(ctx context.Context, cfg *config.Config) error {
+	k, err := kube.Connect(w.access(cfg.Kubernetes))
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(cfg.Cluster.Name, raycluster.DefaultName(w.User))
+	w.Story.Begin("delete")
+	if err := kubernetes.Delete(ctx, k, w.owner(name), name, w.Story.Update); err != nil {
+		w.Story.Failed()
+		return err
+	}
+	w.Story.Done(fmt.Sprintf("RayCluster %s/%s is gone", k.Namespace, name))
+	return nil
+}

@@ -1,0 +1,54 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/pack"
+	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/train"
+)
+
+// surveyPatience is how long a survey of all nodes may take; its Python starts
+// in some ten seconds where nothing else runs.
+const surveyPatience = 3 * time.Minute
+
+// survey looks at every node of a cluster by a small job of ours, which takes
+// no CPU from any other. Ray goes on remembering it: one that is deleted as soon
+// as it has ended comes back as failed.
+func survey(ctx context.Context, ray *rayjob.Client, run string) ([]evidence.Survey, error) {
+	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
+	defer cancel()
+	pkg, err := pack.FS(train.Package())
+	if err != nil {
+		return nil, err
+	}
+	defer pkg.Close()
+	uri, _, err := ray.Upload(ctx, pkg.Name, pkg.Path)
+	if err != nil {
+		return nil, err
+	}
+	job := rayjob.Submission{
+		ID: submissionID(run) + "-survey", Entrypoint: "python -m trainyard.survey",
+		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: uri}, Metadata: map[string]string{rayjob.SurveyKey: run},
+	}
+	if err := ray.Submit(ctx, job); err != nil {
+		return nil, err
+	}
+	end, err := ray.WaitForEnd(ctx, job.ID, nil)
+	if err != nil {
+		// Nobody else would stop it.
+		_ = ray.Stop(context.WithoutCancel(ctx), job.ID)
+		return nil, err
+	}
+	output, err := ray.Output(ctx, job.ID)
+	if err != nil {
+		return nil, err
+	}
+	if end.Status != rayjob.Succeeded {
+		return nil, fmt.Errorf("surveying the nodes: job %q ended as %s: %s", job.ID, end.Status, end.Message)
+	}
+	return evidence.ParseSurveys([]byte(output))
+}
