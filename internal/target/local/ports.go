@@ -30,7 +30,7 @@ func freePorts(n int) ([]int, error) {
 			last = err
 			continue
 		}
-		defer l.Close() //nolint:revive // all are held to the end
+		defer l.Close() // all are held to the end
 		ports = append(ports, port)
 	}
 	return nil, fmt.Errorf("finding %d free ports from %d to %d: %w", n, firstPort, lastPort, last)

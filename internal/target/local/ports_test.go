@@ -18,7 +18,7 @@ func TestFreePorts(t *testing.T) {
 		if port < firstPort || port > lastPort {
 			t.Errorf("port %d is one that connections going out may take", port)
 		}
-		l, err := net.Listen("tcp", loopback(port)) //nolint:noctx // local and at once
+		l, err := net.Listen("tcp", loopback(port))
 		if err != nil {
 			t.Errorf("port %d is not free: %v", port, err)
 			continue
