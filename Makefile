@@ -115,20 +115,21 @@ check-shell: $(venv)
 	$(or $(wildcard .venv/bin/shellcheck),shellcheck) $(shell_scripts) # no wheel for Linux on arm64
 
 test-go:
-	go test -count=1 $(filter-out $(with_ray) $(with_cluster),$(all_packages))
+	go test -count=1 $(filter-out $(with_ray),$(all_packages))
 
 test-python: $(venv)
 	cd train && ../.venv/bin/python -m pytest
 
 # One cluster serves all of them, in turns; one that is skipped is a failure.
 test-ray:
-	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(with_ray)
+	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m -skip '^TestKubernetes$$' $(with_ray)
 
 # What Kubernetes is made of is built first, once, which takes longer than tests may.
 test-cluster:
 	go run -C test/cluster . -build
 	go test -C test/cluster -count=1 ./...
-	$(if $(with_cluster),go run -C test/cluster . -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(with_cluster))
+	go run -C test/cluster . -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(filter-out $(with_ray),$(with_cluster))
+	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -timeout 20m -run '^TestKubernetes$$' ./test/e2e
 
 # Installed once, rebuilt when what pins them changes.
 
