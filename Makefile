@@ -98,7 +98,7 @@ distclean: clean ## remove the tools and the Python environment too
 
 # Parts of check and test; each may be run alone.
 
-.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray test-cluster
+.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray test-cluster test-nodes
 check-go: $(go_tools)
 	go vet ./...
 	tools/bin/golangci-lint fmt --diff
@@ -130,6 +130,11 @@ test-cluster:
 	go test -C test/cluster -count=1 ./...
 	go run -C test/cluster . -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(filter-out $(with_ray),$(with_cluster))
 	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -timeout 20m -run '^TestKubernetes$$' ./test/e2e
+
+# Real kubelets, and a Ray in their pods: root, Linux, and test/cluster/install.sh.
+test-nodes:
+	go run -C test/cluster . -nodes 3 -build
+	go test -C test/cluster -count=1 -v -run '^TestNodes' -nodes .
 
 # Installed once, rebuilt when what pins them changes.
 

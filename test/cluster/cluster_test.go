@@ -46,6 +46,8 @@ func TestCluster(t *testing.T) {
 	c.untilUnschedulable("first", "2 Insufficient nvidia.com/gpu, 2 Insufficient vpc.amazonaws.com/efa")
 
 	p.post(t, "/restart/apiserver", nil)
+	p.post(t, "/freeze/apiserver", nil)
+	p.post(t, "/start/apiserver", nil)
 	c.scale("first", 2)
 	c.untilReady("first", 2)
 

@@ -45,35 +45,42 @@ func checkForward(t *testing.T, config *rest.Config, pod string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) string { return text(fetch(ctx, config, kube, pod)) })
+	eventually(t, func(ctx context.Context) string {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		address, err := forward(ctx, config, kube, pod)
+		if err == nil {
+			err = hello(ctx, address)
+		}
+		return text(err)
+	})
 }
 
-// fetch asks port 8265 of a pod for its page over a new connection.
-func fetch(ctx context.Context, config *rest.Config, kube *kubernetes.Clientset, pod string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// forward leads a port of this machine to port 8265 of a pod, for as long as ctx
+// lives, and returns its URL.
+func forward(ctx context.Context, config *rest.Config, kube *kubernetes.Clientset, pod string) (string, error) {
 	address := kube.CoreV1().RESTClient().Get().Namespace("default").Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer, err := portforward.NewSPDYOverWebsocketDialer(address, config)
 	if err != nil {
-		return err
+		return "", err
 	}
 	ready := make(chan struct{})
 	forwarder, err := portforward.New(dialer, []string{"0:8265"}, ctx.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
-		return err
+		return "", err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- forwarder.ForwardPorts() }()
 	select {
 	case <-ready:
 	case err := <-ended:
-		return fmt.Errorf("forwarding: %w", err)
+		return "", fmt.Errorf("forwarding: %w", err)
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {
-		return err
+		return "", err
 	}
-	return hello(ctx, (&url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", ports[0].Local)}).String())
+	return (&url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", ports[0].Local)}).String(), nil
 }
 
 func hello(ctx context.Context, address string) error {

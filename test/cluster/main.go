@@ -8,6 +8,10 @@
 //	TRAINYARD_TEST_KUBECONFIG  the administrator's kubeconfig
 //	TRAINYARD_TEST_CONTROL     URL of the interface of package control: fake
 //	                           nodes, users with fewer rights, parts that stop
+//	TRAINYARD_TEST_IMAGE       with -nodes: an image that every node has, in
+//	                           which Ray runs where these are mounted
+//	TRAINYARD_TEST_MOUNTS      with -nodes: folders of this machine, with colons
+//	                           between them, to be mounted where they are
 //
 // Without a command it prints the variables once the cluster works, as a shell
 // reads them, and keeps it until its standard input ends or it is interrupted.
@@ -36,8 +40,10 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/test/cluster/binaries"
+	"github.com/trainyard/trainyard/test/cluster/cache"
 	"github.com/trainyard/trainyard/test/cluster/control"
 	"github.com/trainyard/trainyard/test/cluster/controlplane"
+	"github.com/trainyard/trainyard/test/cluster/image"
 )
 
 // stopPatience is how long a command that was interrupted may take to tidy up.
@@ -46,11 +52,12 @@ const stopPatience = time.Minute
 func main() {
 	runtime.LockOSThread() // see endWithUs
 	buildOnly := flag.Bool("build", false, "build what the cache lacks, start nothing")
+	nodes := flag.Int("nodes", 0, "real nodes: one for what is not training, the others with GPUs, so they say")
 	dir := flag.String("dir", "", "empty folder for keys, data and logs, which is kept (a temporary one)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := run(ctx, *buildOnly, *dir, flag.Args()); err != nil {
+	if err := run(ctx, *buildOnly, *nodes, *dir, flag.Args()); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
 			os.Exit(exit.ExitCode()) // the command has said why
@@ -60,11 +67,14 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, buildOnly bool, dir string, argv []string) error {
+func run(ctx context.Context, buildOnly bool, nodes int, dir string, argv []string) error {
 	if err := endWithParent(); err != nil {
 		return err
 	}
-	cache, err := binaries.CacheDir()
+	if err := checkNodes(nodes); err != nil {
+		return err
+	}
+	cacheDir, err := cache.Dir()
 	if err != nil {
 		return err
 	}
@@ -76,21 +86,38 @@ func run(ctx context.Context, buildOnly bool, dir string, argv []string) error {
 	if _, err := os.Stat(pins); err != nil {
 		return fmt.Errorf("finding what to build: %w; start it with go run -C test/cluster", err)
 	}
-	dirs, err := binaries.Ensure(ctx, cache, pins, tell)
-	if err != nil || buildOnly {
+	dirs, err := binaries.Ensure(ctx, cacheDir, pins, nodes > 0, tell)
+	if err != nil {
 		return err
 	}
-	state, remove, err := stateDir(filepath.Join(cache, "running"), dir)
+	layer := ""
+	if nodes > 0 {
+		if layer, err = image.Layer(ctx, cacheDir, tell); err != nil {
+			return fmt.Errorf("making an image: %w", err)
+		}
+	}
+	if buildOnly {
+		return nil
+	}
+	state, remove, err := stateDir(filepath.Join(cacheDir, "running"), dir)
 	if err != nil {
 		return err
 	}
 	defer remove()
 	options := controlplane.Options{Binaries: dirs, Dir: state, OperatorEnv: controlplane.DummyPods, Tell: tell}
+	root := filepath.Join(here, "..", "..")
+	var told []string
+	if nodes > 0 {
+		if told, err = withNodes(ctx, &options, nodes, root, layer); err != nil {
+			return err
+		}
+	}
 	return beside(ctx, options, func(ctx context.Context, variables []string) error {
+		variables = append(variables, told...)
 		if len(argv) == 0 {
 			return hold(ctx, variables)
 		}
-		return command(ctx, filepath.Join(here, "..", ".."), argv, variables)
+		return command(ctx, root, argv, variables)
 	})
 }
 

@@ -28,6 +28,8 @@ type program struct {
 	stdin      io.WriteCloser
 	kubeconfig string
 	control    string // URL
+	image      string // with real nodes
+	mounts     []string
 }
 
 // build builds this program and returns its path.
@@ -67,6 +69,10 @@ func start(t *testing.T, argv ...string) *program {
 			p.kubeconfig = value
 		case "TRAINYARD_TEST_CONTROL":
 			p.control = value
+		case "TRAINYARD_TEST_IMAGE":
+			p.image = value
+		case "TRAINYARD_TEST_MOUNTS":
+			p.mounts = filepath.SplitList(value)
 		}
 	}
 	return p

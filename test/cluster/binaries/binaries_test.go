@@ -13,6 +13,7 @@ import (
 // small is a set that is quick to build: a program of Go itself, beside a module
 // that is a folder.
 var small = set{
+	name:     "small",
 	pin:      "small",
 	module:   "example.invalid/small",
 	commands: map[string]string{"formatter": "cmd/gofmt"},

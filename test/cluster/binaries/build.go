@@ -17,9 +17,6 @@ const stopPatience = 10 * time.Second
 
 // build fills the new folder dir from the module in pin.
 func (s set) build(ctx context.Context, pin, version, dir string, tell func(string)) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(s.commands)) {
 		began := time.Now()
 		_, err := goCommand(ctx, pin, "build", "-trimpath", "-buildvcs=false", "-ldflags", s.linkerFlags(version),

@@ -1,7 +1,8 @@
 package binaries
 
-// A set is what is built from one folder of pins.
+// A set is what is built, all or nothing, from one folder of pins.
 type set struct {
+	name     string
 	pin      string            // the folder with go.mod and go.sum
 	module   string            // the module that the set is made for; its version names the set
 	commands map[string]string // name of the program: its package
@@ -9,14 +10,16 @@ type set struct {
 	stamp    string            // package of k8s.io/component-base that is told the version
 }
 
-// sets is the table of everything that a cluster of tests is made of.
+// sets is the table of everything that every cluster of tests is made of.
 var sets = []set{
 	{
+		name:     "etcd",
 		pin:      "etcd",
 		module:   "go.etcd.io/etcd/server/v3",
 		commands: map[string]string{"etcd": "go.etcd.io/etcd/server/v3"},
 	},
 	{
+		name:   "kubernetes",
 		pin:    "kubernetes",
 		module: "k8s.io/kubernetes",
 		commands: map[string]string{
@@ -27,12 +30,14 @@ var sets = []set{
 		stamp: "k8s.io/component-base/version",
 	},
 	{
+		name:     "kuberay",
 		pin:      "kuberay",
 		module:   "github.com/ray-project/kuberay/ray-operator",
 		commands: map[string]string{"kuberay-operator": "github.com/ray-project/kuberay/ray-operator"},
 		files:    map[string]string{"crds": "config/crd/bases/*.yaml"},
 	},
 	{
+		name:     "kwok",
 		pin:      "kwok",
 		module:   "sigs.k8s.io/kwok",
 		commands: map[string]string{"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
@@ -42,5 +47,42 @@ var sets = []set{
 			"stages/heartbeat": "kustomize/stage/node/heartbeat-with-lease/node-*.yaml",
 			"stages/pod":       "kustomize/stage/pod/fast/pod-*.yaml",
 		},
+	},
+}
+
+// nodeSets are what real nodes need beside it.
+var nodeSets = []set{
+	{
+		name:     "kubelet", // apart from the control plane, which most runs make do with
+		pin:      "kubernetes",
+		module:   "k8s.io/kubernetes",
+		commands: map[string]string{"kubelet": "k8s.io/kubernetes/cmd/kubelet"},
+		stamp:    "k8s.io/component-base/version",
+	},
+	{
+		name:   "containerd",
+		pin:    "containerd",
+		module: "github.com/containerd/containerd/v2",
+		commands: map[string]string{
+			"containerd":              "github.com/containerd/containerd/v2/cmd/containerd",
+			"containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+			"ctr":                     "github.com/containerd/containerd/v2/cmd/ctr",
+		},
+	},
+	{
+		name:   "cni",
+		pin:    "cni",
+		module: "github.com/containernetworking/plugins",
+		commands: map[string]string{
+			"bridge":     "github.com/containernetworking/plugins/plugins/main/bridge",
+			"loopback":   "github.com/containernetworking/plugins/plugins/main/loopback",
+			"host-local": "github.com/containernetworking/plugins/plugins/ipam/host-local",
+		},
+	},
+	{
+		name:     "coredns",
+		pin:      "coredns",
+		module:   "github.com/coredns/coredns",
+		commands: map[string]string{"coredns": "github.com/coredns/coredns"},
 	},
 }

@@ -3,9 +3,13 @@
 // text, with a status of 400 or above.
 //
 //	POST /stop/{part}      kill etcd, apiserver, controller-manager, scheduler,
-//	                       operator or kwok; its data stays
-//	POST /start/{part}     start it again; 204 when it is healthy
-//	POST /restart/{part}   both
+//	                       operator, kwok or dns; its data stays. A real node,
+//	                       node-0 and so on, loses its power
+//	POST /freeze/{part}    let it hang; of a real node containerd and the kubelet
+//	                       hang, and its containers go on
+//	POST /start/{part}     start or wake it again; 204 when it is healthy, a node
+//	                       when it is ready
+//	POST /restart/{part}   stop and start
 //	GET  /logs/{part}      all that it has printed
 //	POST /nodes?count=N    make fake nodes; the body is a Node in JSON
 //	POST /users            make a user; the body is a User in JSON, the answer
@@ -29,6 +33,7 @@ func Handler(cluster *controlplane.Cluster) http.Handler {
 	c := control{cluster}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /stop/{part}", done(c.stop))
+	mux.HandleFunc("POST /freeze/{part}", done(c.freeze))
 	mux.HandleFunc("POST /start/{part}", done(c.start))
 	mux.HandleFunc("POST /restart/{part}", done(c.restart))
 	mux.HandleFunc("POST /nodes", done(c.nodes))
@@ -52,6 +57,10 @@ func done(action func(context.Context, *http.Request) error) http.HandlerFunc {
 
 func (c control) stop(_ context.Context, r *http.Request) error {
 	return c.cluster.StopPart(r.PathValue("part"))
+}
+
+func (c control) freeze(_ context.Context, r *http.Request) error {
+	return c.cluster.FreezePart(r.PathValue("part"))
 }
 
 func (c control) start(ctx context.Context, r *http.Request) error {

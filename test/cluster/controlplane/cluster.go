@@ -1,15 +1,20 @@
-// Package controlplane runs a Kubernetes without kubelets on this machine: etcd,
-// the real control plane, the real KubeRay operator, and kwok, which plays the
-// kubelets of fake nodes. Everything listens on free ports of loopback and dies
-// with the program.
+// Package controlplane runs a Kubernetes on this machine: etcd, the real control
+// plane, the real KubeRay operator, and kwok, which plays the kubelets of fake
+// nodes. Everything listens on free ports of loopback and dies with the program.
+//
+// Where real nodes are asked for, each is containerd and a kubelet in namespaces
+// of their own, in a network that only this machine has a cable to, with CoreDNS;
+// see node.sh. The apiserver then listens on this machine's end of the cable.
 package controlplane
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +26,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/test/cluster/binaries"
+	"github.com/trainyard/trainyard/test/cluster/machine"
+	"github.com/trainyard/trainyard/test/cluster/spawn"
 )
 
 // Options of a cluster.
@@ -28,6 +35,9 @@ type Options struct {
 	Binaries    binaries.Dirs
 	Dir         string       // an empty folder: keys, logs, etcd's data
 	OperatorEnv []string     // NAME=VALUE for the KubeRay operator; see DummyPods
+	Nodes       int          // real ones, which need root and Linux
+	Image       string       // archive of the image that they have, which also holds pods together
+	ImageName   string       // of that image
 	Tell        func(string) // is told when a part ends by itself
 }
 
@@ -38,10 +48,13 @@ var DummyPods = []string{"ENABLE_INIT_CONTAINER_INJECTION=false", "ENABLE_PROBES
 // A Cluster is a running Kubernetes.
 type Cluster struct {
 	options Options
+	host    string // address that the apiserver listens on
 	ports   ports
 	pki     *pki
-	spawner spawner
+	spawner spawn.Spawner
 	parts   map[string]*part
+	network *machine.Network // of real nodes; nil where there are none
+	cgroup  machine.Cgroup   // of real nodes
 
 	mu     sync.Mutex
 	deaths []error // of parts that nobody stopped
@@ -50,35 +63,40 @@ type Cluster struct {
 // Start starts a cluster and returns it when all of it works. Where that fails
 // nothing runs.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	c, err := prepare(ctx, options)
-	if err != nil {
-		return nil, err
+	c := &Cluster{options: options, host: loopback, spawner: spawn.New(), parts: map[string]*part{}}
+	err := c.prepare(ctx)
+	if err == nil {
+		err = c.startAll(ctx)
 	}
-	if err := c.startAll(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
 // prepare writes what the parts read.
-func prepare(ctx context.Context, options Options) (*Cluster, error) {
-	c := &Cluster{options: options, spawner: newSpawner(), parts: map[string]*part{}}
+func (c *Cluster) prepare(ctx context.Context) error {
 	free, err := freePorts(ctx, 7)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.ports = ports{free[0], free[1], free[2], free[3], free[4], free[5], free[6]}
-	if c.pki, err = newPKI(c.path("pki")); err != nil {
-		return nil, fmt.Errorf("making certificates: %w", err)
+	if c.options.Nodes > 0 {
+		if err := c.plug(ctx); err != nil {
+			return err
+		}
+	}
+	if c.pki, err = newPKI(c.path("pki"), c.host); err != nil {
+		return fmt.Errorf("making certificates: %w", err)
 	}
 	if err := os.MkdirAll(c.path("logs"), 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.writeAdmin(); err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
+		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	c.makeParts()
-	return c, nil
+	return c.makeNodes()
 }
 
 // startAll starts the parts in the order in which they need each other.
@@ -99,6 +117,9 @@ func (c *Cluster) startAll(ctx context.Context) error {
 			}
 			return c.startParts(inner, name)
 		})
+	}
+	if c.options.Nodes > 0 {
+		group.Go(func() error { return c.startNodes(inner) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -138,13 +159,19 @@ func (c *Cluster) Close() error {
 		all.Go(p.stop)
 	}
 	all.Wait()
+	err := c.cgroup.Remove(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.deaths...)
+	return errors.Join(append(c.deaths, err)...)
 }
 
 // Kubeconfig is the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.path("admin.kubeconfig") }
+
+// server is the URL of the apiserver.
+func (c *Cluster) server() string {
+	return "https://" + net.JoinHostPort(c.host, strconv.Itoa(c.ports.apiserver))
+}
 
 // Config returns the administrator's access, without client-side throttling:
 // tests make many objects at once.

@@ -30,7 +30,7 @@ func (c *Cluster) KubeconfigFor(u User) ([]byte, error) {
 	}
 	const name = "trainyard-test"
 	config := api.NewConfig()
-	config.Clusters[name] = &api.Cluster{Server: httpsURL(c.ports.apiserver), CertificateAuthorityData: c.pki.pem}
+	config.Clusters[name] = &api.Cluster{Server: c.server(), CertificateAuthorityData: c.pki.pem}
 	config.AuthInfos[u.Name] = &api.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: u.Name, Namespace: u.Namespace}
 	config.CurrentContext = name

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -86,19 +87,28 @@ func fakeNode(template *corev1.Node, name string) *corev1.Node {
 	return node
 }
 
-// untilReady waits until kwok says that the node is ready and the controllers
-// have taken away the taint that every new node starts with.
+// untilReady waits until kwok, or a kubelet, says that the node is ready and the
+// controllers have taken away the taint that every new node starts with.
 func untilReady(ctx context.Context, client kubernetes.Interface, name string) error {
+	return untilReadySince(ctx, client, name, time.Time{})
+}
+
+// untilReadySince does not believe what a kubelet said before a time, and waits
+// for the node itself, too.
+func untilReadySince(ctx context.Context, client kubernetes.Interface, name string, began time.Time) error {
 	return wait.PollUntilContextTimeout(ctx, healthInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
+			if !began.IsZero() {
+				return false, nil
+			}
 			return false, fmt.Errorf("it was deleted: %w", err)
 		}
-		return err == nil && ready(node), err
+		return err == nil && ready(node, began), err
 	})
 }
 
-func ready(node *corev1.Node) bool {
+func ready(node *corev1.Node, began time.Time) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady {
 			return false
@@ -106,7 +116,8 @@ func ready(node *corev1.Node) bool {
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+			// Times in objects are of whole seconds.
+			return c.Status == corev1.ConditionTrue && !c.LastHeartbeatTime.Time.Before(began.Truncate(time.Second))
 		}
 	}
 	return false

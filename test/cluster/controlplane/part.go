@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,13 +25,17 @@ const (
 
 // A part is one process of the cluster. It may be stopped and started again.
 type part struct {
-	name    string
-	argv    []string
-	env     []string // beside the program's own
-	health  string   // URL that answers 200 once the part works
-	log     string   // file that everything it prints is added to
-	spawner spawner
-	died    func(error) // called when it ends though nobody stopped it
+	name   string
+	argv   []string
+	env    []string // beside the program's own
+	health string   // URL that answers 200 once the part works
+	log    string   // file that everything it prints is added to
+	spawn  func(*exec.Cmd) error
+	died   func(error) // called when it ends though nobody stopped it
+
+	// settle does what else there is to do once a part, begun at a time, is
+	// healthy; it may be nil.
+	settle func(ctx context.Context, began time.Time) error
 
 	mu      sync.Mutex // held while starting and stopping
 	running *running
@@ -39,11 +44,13 @@ type part struct {
 // running is one life of a part.
 type running struct {
 	cmd     *exec.Cmd
+	began   time.Time
 	stopped chan struct{} // closed before it is killed on purpose
 	ended   chan struct{} // closed when it has ended and been waited for
 }
 
-// start starts the part unless it runs, and returns when it is healthy.
+// start starts the part unless it runs, wakes it if it is frozen, and returns
+// when it is healthy.
 func (p *part) start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,13 +58,20 @@ func (p *part) start(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if !p.running.alive() {
-		if err := p.spawn(ctx); err != nil {
+		if err := p.run(ctx); err != nil {
 			return fmt.Errorf("starting %s: %w", p.name, err)
 		}
 	}
+	if err := p.signal(syscall.SIGCONT); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := p.untilHealthy(ctx); err != nil {
+	err := p.untilHealthy(ctx)
+	if err == nil && p.settle != nil {
+		err = p.settle(ctx, p.running.began)
+	}
+	if err != nil {
 		return fmt.Errorf("starting %s: %w; the end of its log:\n%s", p.name, err, p.tail())
 	}
 	return nil
@@ -76,7 +90,26 @@ func (p *part) stop() {
 	<-p.running.ended
 }
 
-func (p *part) spawn(ctx context.Context) error {
+// freeze stops the part as a program that hangs: what it has started elsewhere,
+// such as the containers of a node, goes on.
+func (p *part) freeze() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.running.alive() {
+		return fmt.Errorf("freezing %s: it does not run", p.name)
+	}
+	return p.signal(syscall.SIGSTOP)
+}
+
+// signal sends a signal to the process group of a part that runs.
+func (p *part) signal(s syscall.Signal) error {
+	if err := syscall.Kill(-p.running.cmd.Process.Pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("sending %v to %s: %w", s, p.name, err)
+	}
+	return nil
+}
+
+func (p *part) run(ctx context.Context) error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -86,10 +119,10 @@ func (p *part) spawn(ctx context.Context) error {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.argv[0], p.argv[1:]...)
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := p.spawner.start(cmd); err != nil {
+	if err := p.spawn(cmd); err != nil {
 		return err
 	}
-	r := &running{cmd: cmd, stopped: make(chan struct{}), ended: make(chan struct{})}
+	r := &running{cmd: cmd, began: time.Now(), stopped: make(chan struct{}), ended: make(chan struct{})}
 	p.running = r
 	go func() {
 		err := cmd.Wait()

@@ -44,11 +44,11 @@ func (c *Cluster) makeParts() {
 		"--unsafe-no-fsync", // nobody misses the data of a cluster that lost its power
 		"--log-level=warn",
 	)
-	c.addPart(apiserver, httpsURL(p.apiserver)+"/readyz", nil,
+	c.addPart(apiserver, c.server()+"/readyz", nil,
 		filepath.Join(bin.Kubernetes, "kube-apiserver"),
 		"--etcd-servers="+httpURL(p.etcd),
-		"--bind-address="+loopback, "--secure-port="+strconv.Itoa(p.apiserver),
-		"--endpoint-reconciler-type=none", // it refuses a loopback address
+		"--bind-address="+c.host, "--secure-port="+strconv.Itoa(p.apiserver),
+		"--endpoint-reconciler-type=none", // it refuses a loopback address, and pods need no endpoint
 		"--service-cluster-ip-range="+serviceCIDR,
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
@@ -107,17 +107,17 @@ func (c *Cluster) stageFlags() []string {
 
 func (c *Cluster) addPart(name, health string, env []string, program string, args ...string) {
 	c.parts[name] = &part{
-		name:    name,
-		argv:    append([]string{program}, args...),
-		env:     env,
-		health:  health,
-		log:     c.path("logs", name+".log"),
-		spawner: c.spawner,
-		died:    c.died,
+		name:   name,
+		argv:   append([]string{program}, args...),
+		env:    env,
+		health: health,
+		log:    c.path("logs", name+".log"),
+		spawn:  c.spawner.Start,
+		died:   c.died,
 	}
 }
 
-// StartPart starts a part that was stopped and returns when it is healthy.
+// StartPart starts a part that was stopped or frozen and returns when it is healthy.
 func (c *Cluster) StartPart(ctx context.Context, name string) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -134,6 +134,15 @@ func (c *Cluster) StopPart(name string) error {
 	}
 	p.stop()
 	return nil
+}
+
+// FreezePart lets a part hang until it is started or stopped.
+func (c *Cluster) FreezePart(name string) error {
+	p, err := c.part(name)
+	if err != nil {
+		return err
+	}
+	return p.freeze()
 }
 
 // Log returns the path of the file with all that a part has printed.

@@ -31,8 +31,8 @@ type pki struct {
 
 // newPKI makes an authority and writes, below dir, ca.crt and ca.key, sa.key for
 // tokens of service accounts, and serving.crt and serving.key for what listens on
-// loopback.
-func newPKI(dir string) (*pki, error) {
+// loopback or on host.
+func newPKI(dir, host string) (*pki, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func newPKI(dir string) (*pki, error) {
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		IPAddresses: []net.IP{net.ParseIP(loopback), net.ParseIP(serviceIP)},
+		IPAddresses: []net.IP{net.ParseIP(loopback), net.ParseIP(serviceIP), net.ParseIP(host)},
 	})
 	if err != nil {
 		return nil, err

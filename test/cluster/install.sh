@@ -1,0 +1,7 @@
+#!/bin/bash
+# Installs what real nodes (go run -C test/cluster . -nodes 3) need of Debian or
+# Ubuntu and do not build from Go modules: runc, which runs containers, and
+# debootstrap, which makes the image of their pods.
+set -euo pipefail
+apt-get update
+apt-get install --yes --no-install-recommends bash mount runc debootstrap
