@@ -82,7 +82,7 @@ func unknownKind(err error) (text, hint string) {
 
 const (
 	rayGroup    = "ray.io"
-	kuberayHint = "Install it with: trainyard addons install kuberay"
+	kuberayHint = "Install it with: " + InstallKubeRay
 )
 
 // statusWords is about an answer of the API server.

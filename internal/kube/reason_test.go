@@ -71,7 +71,7 @@ func TestWhyNotReady(t *testing.T) {
 		},
 		{
 			name: "resource that no node has", pod: unschedulable, nodes: withoutEFA,
-			cause: Unschedulable, outlook: Hopeless, text: "; no node that it may run on has vpc.amazonaws.com/efa (gpu-1)", hint: "trainyard addons install efa",
+			cause: Unschedulable, outlook: Hopeless, text: "; no node that it may run on has vpc.amazonaws.com/efa (gpu-1)", hint: InstallEFA,
 		},
 		{
 			name: "more than any node has", pod: strings.ReplaceAll(unschedulable, `"4"`, `"8"`), nodes: withEFA,

@@ -200,7 +200,7 @@ func nodeArguments(command string, names []string, nodes []node) string {
 	return strings.Join(names[:manyNodes], " ") + " ..."
 }
 
-var commands = regexp.MustCompile(`\bkubectl\b|\btrainyard (check|addons install \w+)\b`)
+var commands = regexp.MustCompile(`\bkubectl\b|\btrainyard check\b|\bhelm (install|upgrade)\b`)
 
 // WithFlags adds flags, such as --context, to the commands of all remedies, so
 // that they reach the cluster that was looked at.
@@ -210,7 +210,12 @@ func WithFlags(findings []Finding, flags string) []Finding {
 	}
 	aimed := slices.Clone(findings)
 	for i := range aimed {
-		aimed[i].Remedy = commands.ReplaceAllStringFunc(aimed[i].Remedy, func(command string) string { return command + " " + flags })
+		aimed[i].Remedy = commands.ReplaceAllStringFunc(aimed[i].Remedy, func(command string) string {
+			if strings.HasPrefix(command, "helm") {
+				return command + " " + strings.ReplaceAll(flags, "--context", "--kube-context")
+			}
+			return command + " " + flags
+		})
 	}
 	return aimed
 }

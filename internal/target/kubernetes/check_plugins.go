@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"fmt"
 	"strings"
+
+	"github.com/trainyard/trainyard/internal/kube"
 )
 
 // trouble is what there is to say where nodes offer none of a device.
@@ -17,13 +19,13 @@ type trouble struct {
 }
 
 var gpuTrouble = trouble{
-	what: "nvidia.com/gpu", role: GPUPlugin, install: "trainyard addons install nvidia", isDriver: isGPUDriver,
+	what: "nvidia.com/gpu", role: GPUPlugin, install: kube.InstallNVIDIA, isDriver: isGPUDriver,
 	finds: "finds no GPU: the node has no working NVIDIA driver", thenDo: "use an AMI with the driver, such as AL2023_x86_64_NVIDIA; see",
 	presentLabel: "nvidia.com/gpu.present",
 }
 
 var efaTrouble = trouble{
-	what: "vpc.amazonaws.com/efa", role: EFAPlugin, install: "trainyard addons install efa", isDriver: isEFADriver,
+	what: "vpc.amazonaws.com/efa", role: EFAPlugin, install: kube.InstallEFA, isDriver: isEFADriver,
 	finds: "finds no interface: the instance was launched without EFA", thenDo: "launch the nodes with EFA interfaces, which cannot be added later; see",
 }
 

@@ -43,13 +43,13 @@ var breaks = []struct {
 	{"old server", func(s *State, _ *Need) { s.Version.Value.GitVersion = "v1.27.4" }, Warning, "kubernetes", "v1.27.4 is older", "", "upgrade"},
 	{"no version", func(s *State, _ *Need) { s.Version.Err = errors.New("EOF") }, Unknown, "kubernetes", "EOF", "", "kubectl version"},
 
-	{"no API", func(s *State, _ *Need) { delete(s.Groups.Value, "ray.io") }, Problem, "kuberay API", "not installed", "", "trainyard addons install kuberay"},
+	{"no API", func(s *State, _ *Need) { delete(s.Groups.Value, "ray.io") }, Problem, "kuberay API", "not installed", "", kube.InstallKubeRay},
 	{"old API", func(s *State, _ *Need) { s.Groups.Value["ray.io"] = []string{"v1alpha1"} }, Problem, "kuberay API", "only v1alpha1", "", "upgrade"},
 	{"old CRD", func(s *State, _ *Need) { s.RayFields.Value = []string{"headGroupSpec"} }, Problem, "kuberay API", "authOptions", "", "kubectl replace"},
 	{"unread CRD", func(s *State, _ *Need) { s.RayFields.Err = errors.New("EOF") }, Unknown, "kuberay API", "EOF", "", "authOptions"},
 
 	{"operators unread", func(s *State, _ *Need) { s.Operators.Err = denied("deployments") }, Unknown, "kuberay operator", `user "guest" cannot list`, "", "kubectl get deployments"},
-	{"no operator", func(s *State, _ *Need) { s.Operators.Value = nil }, Unknown, "kuberay operator", "no Deployment", "", "addons install"},
+	{"no operator", func(s *State, _ *Need) { s.Operators.Value = nil }, Unknown, "kuberay operator", "no Deployment", "", "helm install"},
 	{"operator off", func(s *State, _ *Need) { s.Operators.Value[0].Wanted = 0 }, Problem, "kuberay operator", "scaled to 0", "", "--replicas 1"},
 	{"operator down", func(s *State, _ *Need) { s.Operators.Value[0].Ready = 0 }, Problem, "kuberay operator", "not ready", "", "kubectl -n kuberay logs"},
 	{"operator new", func(s *State, _ *Need) { s.Operators.Value[0].Image = "quay.io/kuberay/operator:v1.7.1" }, Warning, "kuberay operator", "v1.7.1, not 1.6.x", "", ""},
@@ -115,7 +115,7 @@ var breaks = []struct {
 	{"cordoned", func(s *State, _ *Need) { third(s).Spec.Unschedulable = true }, Warning, "nodes", "cordoned", "gpu-2", "uncordon gpu-2"},
 	{"too few", func(_ *State, n *Need) { n.Nodes = 3 }, Warning, "nodes", "2 of 2 nodes of type g6.12xlarge open to workers, and 3 wanted", "", "add nodes"},
 
-	{"GPU missing, no plugin", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value = s.DaemonSets.Value[1:] }, Problem, "gpus", "no nvidia.com/gpu: no NVIDIA device plugin is installed", "gpu-0 gpu-1", "trainyard addons install nvidia"},
+	{"GPU missing, no plugin", func(s *State, _ *Need) { loseGPUs(s, 0); s.DaemonSets.Value = s.DaemonSets.Value[1:] }, Problem, "gpus", "no nvidia.com/gpu: no NVIDIA device plugin is installed", "gpu-0 gpu-1", kube.InstallNVIDIA},
 	{"GPU missing, no label", func(s *State, _ *Need) {
 		loseGPUs(s, 0)
 		delete(s.Nodes.Value[2].Labels, "nvidia.com/gpu.present")
@@ -128,7 +128,7 @@ var breaks = []struct {
 		loseGPUs(s, 0)
 		s.DaemonSets.Value = s.DaemonSets.Value[1:]
 		s.Devices.Value = []Devices{{"gpu.nvidia.com", map[string]int{"gpu-0": 4, "gpu-1": 4}}}
-	}, Problem, "gpus", "ResourceClaims", "", "addons install nvidia"},
+	}, Problem, "gpus", "ResourceClaims", "", kube.InstallNVIDIA},
 	{"GPU missing, GPU Operator", func(s *State, _ *Need) {
 		loseGPUs(s, 0)
 		s.DaemonSets.Value = s.DaemonSets.Value[1:]
@@ -149,7 +149,7 @@ var breaks = []struct {
 		n.Worker.Containers[0].Resources.Requests[gpuResource] = resource.MustParse("8")
 	}, Problem, "gpus", "g6.12xlarge has 4 GPUs; a worker asks for 8", "", "--gpus-per-node 4"},
 
-	{"EFA missing, no plugin", func(s *State, _ *Need) { loseEFA(s); s.DaemonSets.Value = s.DaemonSets.Value[:1] }, Problem, "efa", "no vpc.amazonaws.com/efa: no EFA device plugin", "", "trainyard addons install efa"},
+	{"EFA missing, no plugin", func(s *State, _ *Need) { loseEFA(s); s.DaemonSets.Value = s.DaemonSets.Value[:1] }, Problem, "efa", "no vpc.amazonaws.com/efa: no EFA device plugin", "", kube.InstallEFA},
 	{"EFA missing, no interface", func(s *State, _ *Need) { loseEFA(s) }, Problem, "efa", "launched without EFA", "gpu-0 gpu-1", "logs daemonset/efa"},
 	{"EFA missing, list of types", func(s *State, _ *Need) {
 		loseEFA(s)
@@ -158,7 +158,7 @@ var breaks = []struct {
 				Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"p4d.24xlarge", "p5.48xlarge", "g5.48xlarge", "g6.48xlarge"},
 			}}}},
 		}}}
-	}, Problem, "efa", "wants node.kubernetes.io/instance-type in p4d.24xlarge, p5.48xlarge, g5.48xlarge and 1 more", "", "trainyard addons install efa"},
+	}, Problem, "efa", "wants node.kubernetes.io/instance-type in p4d.24xlarge, p5.48xlarge, g5.48xlarge and 1 more", "", kube.InstallEFA},
 	{"EFA not asked for", func(_ *State, n *Need) { delete(n.Worker.Containers[0].Resources.Requests, efaResource) }, Warning, "efa", "workers ask for none", "gpu-0 gpu-1", "efaPerNode"},
 	{"more EFA than the type has", func(_ *State, n *Need) {
 		n.Worker.Containers[0].Resources.Requests[efaResource] = resource.MustParse("4")
@@ -359,13 +359,13 @@ func TestNodeArguments(t *testing.T) {
 func TestWithFlags(t *testing.T) {
 	findings := []Finding{
 		{Remedy: "kubectl -n a get pods; kubectl -n a logs x"},
-		{Remedy: "upgrade KubeRay: trainyard addons install kuberay"},
+		{Remedy: "upgrade KubeRay: helm install x"},
 		{Remedy: "trainyard check --namespace a, or add it"},
 		{Remedy: "wait"},
 	}
 	want := []string{
 		"kubectl --context b -n a get pods; kubectl --context b -n a logs x",
-		"upgrade KubeRay: trainyard addons install kuberay --context b",
+		"upgrade KubeRay: helm install --kube-context b x",
 		"trainyard check --context b --namespace a, or add it",
 		"wait",
 	}
