@@ -61,6 +61,10 @@ func (t *training) preflight(ctx context.Context) error {
 	if t.spec.Worker.GPUs > 0 && t.cfg.Origin("train.model").Kind == config.FromDefault {
 		t.cfg.Train.Model = referenceModel
 	}
+	expect, why := expectation(t.cfg, t.spec)
+	if t.run.Info.Expect = expect; why != "" {
+		t.Story.Note("expecting " + why + "; --expect any demands nothing")
+	}
 	v := &t.run.Info.Versions
 	v.Ray, v.Kubernetes, v.Image = t.cfg.Cluster.RayVersion, state.Version.Value.GitVersion, t.spec.Image
 	t.Story.Done(fmt.Sprintf("Kubernetes %s, %s", state.Version.Value.GitVersion, workersText(t.spec)))
@@ -117,6 +121,11 @@ func (t *training) startPods(ctx context.Context) error {
 		return err
 	}
 	t.cluster = cluster
+	image, err := kubernetes.ImageOf(ctx, t.kube, t.spec.Name)
+	if err != nil {
+		return err
+	}
+	t.run.Info.Versions.Image = cmp.Or(image, t.spec.Image)
 	t.run.Info.Cluster = runs.Cluster{
 		ID: cluster.ID(), Context: t.kube.Context, Address: cluster.Endpoint().Address,
 		Nodes: facts.Nodes, WorkersPerNode: facts.WorkersPerNode, GPUs: facts.GPUs,
