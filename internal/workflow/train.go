@@ -150,7 +150,7 @@ func (t *training) create(ctx context.Context, req TrainRequest) error {
 	for _, v := range t.cfg.PlainValues() {
 		t.Story.Note(fmt.Sprintf("%s = %s, from the %s", v.Key, v.Text, v.Origin))
 	}
-	if t.cfg.Verify.FailFast && t.cfg.Verify.Expect == config.ExpectAny {
+	if t.cfg.Verify.FailFast && t.cfg.Verify.Expect == config.ExpectAny && t.cfg.Target == config.TargetLocal {
 		t.Story.Note("--fail-fast has nothing to fail for: --expect any demands nothing")
 	}
 	return nil
