@@ -57,11 +57,20 @@ func (o Ours) deleteOne(ctx context.Context, obj client.Object) (*unstructured.U
 		return nil, nil
 	}
 	uid := found.GetUID() // what we looked at, and no other of that name
-	err = o.c.Delete(ctx, found, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	err = o.c.Delete(ctx, found, client.Preconditions{UID: &uid}, propagation(found))
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("deleting %s: %w", Title(found), err)
 	}
 	return found, nil
+}
+
+// propagation lets an object that makes others wait for them. Those of the core
+// group, such as ConfigMaps, make none, and would wait for the garbage collector.
+func propagation(u *unstructured.Unstructured) client.PropagationPolicy {
+	if u.GroupVersionKind().Group == "" {
+		return client.PropagationPolicy(metav1.DeletePropagationBackground)
+	}
+	return client.PropagationPolicy(metav1.DeletePropagationForeground)
 }
 
 // notInstalled drops the error that says that there are no objects of a kind,
