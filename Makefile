@@ -134,7 +134,7 @@ test-cluster:
 # Real kubelets, and a Ray in their pods: root, Linux, and test/cluster/install.sh.
 test-nodes:
 	go run -C test/cluster . -nodes 3 -build
-	go test -C test/cluster -count=1 -v -run '^TestNodes' -nodes .
+	go test -C test/cluster -count=1 -v -timeout 20m -run '^TestNodes' -nodes .
 
 # Installed once, rebuilt when what pins them changes.
 

@@ -4,4 +4,4 @@
 # debootstrap, which makes the image of their pods.
 set -euo pipefail
 apt-get update
-apt-get install --yes --no-install-recommends bash mount runc debootstrap
+apt-get install --yes --no-install-recommends --no-upgrade runc debootstrap

@@ -2,6 +2,7 @@
 // command does. Tests that need one are run by it:
 //
 //	go run -C test/cluster . -- go test ./internal/kube
+//	go run -C test/cluster . -nodes 3 -- go test ./test/e2e  # real nodes; as root
 //
 // The command runs in the root of the repository, with these variables:
 //
