@@ -81,6 +81,9 @@ func (c *Cluster) awaitNodes(ctx context.Context) error {
 		return alive >= want, fmt.Sprintf("%d of %d nodes have joined", alive, want), nil
 	})
 	if err != nil {
+		if why := c.tunnel.Problem(); why != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w; %w", err, why)
+		}
 		return fmt.Errorf("waiting for the nodes of Ray cluster %q: %w", c.name, err)
 	}
 	return nil

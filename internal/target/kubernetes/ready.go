@@ -25,6 +25,7 @@ type readiness struct {
 	head    bool
 	workers int // ready ones
 	want    int
+	silent  bool // there is no pod, and nobody says why
 	reasons []podReason
 }
 
@@ -53,6 +54,7 @@ func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes []corev1.Nod
 	if reason := kube.WhyNoPod(seen.Events(cluster)); reason.Cause != "" && len(seen.Pods) <= want {
 		r.wait("a pod", reason)
 	}
+	r.silent = len(seen.Pods) == 0 && len(r.reasons) == 0
 	return r
 }
 

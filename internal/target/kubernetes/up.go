@@ -39,7 +39,13 @@ func Up(ctx context.Context, k *kube.Cluster, order Order) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitPods(ctx, k, order, made[0].GetUID()); err != nil {
+	cluster, err := complete(ctx, k, order, made[0].GetUID())
+	return cluster, fault.WithHint(fmt.Sprintf("RayCluster %s stays: the same command goes on with it, trainyard down --target kubernetes removes it", order.RayCluster.Name), err)
+}
+
+// complete waits until a RayCluster that was made is all there.
+func complete(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) (*Cluster, error) {
+	if err := awaitPods(ctx, k, order, uid); err != nil {
 		return nil, err
 	}
 	cluster, err := Open(ctx, k, order.Owner, order.RayCluster.Name, order.Facts)
@@ -60,20 +66,42 @@ func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID)
 		ctx, cancel = context.WithTimeoutCause(ctx, order.PendingTimeout, errPending)
 		defer cancel()
 	}
+	progress := func(text string) {
+		if order.Progress != nil {
+			order.Progress(text)
+		}
+	}
+	silence := time.AfterFunc(operatorPatience, func() { progress(operatorSilent) })
+	defer silence.Stop()
 	var now readiness
 	err := k.WatchPods(ctx, k.Namespace, podsOf(name), []types.UID{uid}, func(seen kube.Seen) (bool, error) {
 		now = readinessOf(want, seen, uid, order.Nodes)
-		if order.Progress != nil {
-			order.Progress(now.String())
+		if !now.silent {
+			silence.Stop()
 		}
+		text := now.String()
+		if seen.Problem != nil {
+			text = seen.Problem.Error() + "; waiting for it"
+		}
+		progress(text)
 		return now.done(), now.hopeless()
 	})
 	if errors.Is(err, errPending) {
-		return fault.WithHint(fmt.Sprintf("the Ray cluster is still there: the same command goes on waiting, trainyard down removes it (--pending-timeout, now %s)", order.PendingTimeout),
-			fmt.Errorf("waiting for Ray cluster %q: %w; %s", name, err, now))
+		text := now.String()
+		if now.silent {
+			text = operatorSilent
+		}
+		return fault.WithCode(fault.JobFailed, fault.WithHint(fmt.Sprintf("--pending-timeout, now %s, says how long they may take", order.PendingTimeout),
+			fmt.Errorf("waiting for Ray cluster %q: %w; %s", name, err, text)))
 	}
 	return err
 }
+
+// operatorPatience is how long KubeRay may take to make the first pod, which it
+// does within a second, before we wonder.
+const operatorPatience = 10 * time.Second
+
+const operatorSilent = "KubeRay makes no pods: is its operator running?"
 
 var errPending = errors.New("its pods did not become ready in time")
 

@@ -1,0 +1,72 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kube"
+)
+
+// ErrLost is that the head of a RayCluster went away, and with it all jobs: their
+// drivers run there, and a new head knows nothing of them.
+var ErrLost = errors.New("the head of the Ray cluster is gone, and the job with it")
+
+// Lost watches the head. It returns an [ErrLost] that says why as soon as the
+// head that was ready at first is deleted, has failed or was started again, and
+// nil where ctx ends before, or where the pods may not be watched. That the API
+// server does not answer says nothing about the head.
+func (c *Cluster) Lost(ctx context.Context) error {
+	labels := client.MatchingLabels{rayClusterLabel: c.name, rayNodeTypeLabel: string(rayv1.HeadNode)}
+	var first *corev1.Pod
+	err := c.kube.WatchPods(ctx, c.kube.Namespace, labels, nil, func(seen kube.Seen) (bool, error) {
+		for _, pod := range seen.Pods {
+			if first == nil && kube.WhyNotReady(pod, nil, nil).Cause == "" {
+				first = pod
+			}
+		}
+		if first == nil {
+			return false, nil
+		}
+		if why := lost(first, seen.Pods); why != "" {
+			return true, fmt.Errorf("%w: pod %s %s", ErrLost, first.Name, why)
+		}
+		return false, nil
+	})
+	if errors.Is(err, ErrLost) {
+		return err
+	}
+	return nil
+}
+
+// lost says what became of a pod that was ready once, by what is there now; ""
+// where Ray goes on in it.
+func lost(first *corev1.Pod, pods []*corev1.Pod) string {
+	for _, pod := range pods {
+		switch {
+		case pod.UID != first.UID:
+			continue
+		case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+			return "has ended: " + kube.WhyNotReady(pod, nil, nil).Text
+		}
+		for i, now := range pod.Status.ContainerStatuses {
+			if i < len(first.Status.ContainerStatuses) && now.RestartCount > first.Status.ContainerStatuses[i].RestartCount {
+				return fmt.Sprintf("was started again: container %s %s", now.Name, ended(now))
+			}
+		}
+		return ""
+	}
+	return "was deleted"
+}
+
+// ended says how the run of a container before the present one ended.
+func ended(s corev1.ContainerStatus) string {
+	if t := s.LastTerminationState.Terminated; t != nil {
+		return fmt.Sprintf("ended with exit code %d (%s)", t.ExitCode, t.Reason)
+	}
+	return "ended"
+}
