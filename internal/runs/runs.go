@@ -43,7 +43,7 @@ const (
 	Stopped     State = "stopped" // by trainyard stop
 	TimedOut    State = "timed-out"
 	Interrupted State = "interrupted" // by Ctrl-C
-	Lost        State = "lost"        // its trainyard was killed; what ran was ended
+	Lost        State = "lost"        // its trainyard was killed and what ran was ended, or its cluster went away
 )
 
 // Final tells whether the run has come to its end.
@@ -301,9 +301,11 @@ func (r *Run) writeJSON(name string, v any) error {
 }
 
 // Current is the run's state as seen now: a run whose trainyard died without
-// ending it is Lost, whatever its file says.
+// ending it is Lost, whatever its file says. A job on a cluster elsewhere goes on
+// without its trainyard.
 func (r *Run) Current() State {
-	if r.Info.State.Final() || r.Info.Detached || r.Info.Owner.Alive() {
+	elsewhere := r.Info.Cluster.Context != "" && r.Info.Submitted != nil
+	if r.Info.State.Final() || r.Info.Detached || r.Info.Owner.Alive() || elsewhere {
 		return r.Info.State
 	}
 	return Lost

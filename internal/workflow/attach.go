@@ -26,9 +26,14 @@ func (w Workspace) Attach(ctx context.Context, run *runs.Run) error {
 	if !run.Info.Detached && run.Info.Owner.Alive() {
 		return followed(run)
 	}
+	if run.Info.Submitted == nil && !run.Info.Owner.Alive() {
+		run.Info.State = runs.Lost
+		return w.record(run, fault.WithHint("start it again: the same command goes on with what there is",
+			fmt.Errorf("attaching to run %q: its trainyard was killed before there was a job", run.Info.ID)))
+	}
 	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
-		return w.record(run, err)
+		return w.without(run, err)
 	}
 	return w.followToEnd(ctx, run, cluster)
 }
@@ -59,6 +64,15 @@ func (w Workspace) clusterOf(ctx context.Context, run *runs.Run) (target.Cluster
 	return w.Clusters.Cluster(record), err
 }
 
+// without ends a run whose cluster is gone. One that cannot be reached is another
+// matter: the run may go on.
+func (w Workspace) without(run *runs.Run, err error) error {
+	if run.Info.State == runs.Lost {
+		return w.record(run, err)
+	}
+	return err
+}
+
 func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster target.Cluster) error {
 	f, err := w.following(run, cluster)
 	if err != nil {
@@ -79,6 +93,9 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster targe
 	w.Story.Add(events)
 	w.Story.Begin(ui.JobStep)
 	end, err := f.follow(ctx, true)
+	if run.Info.State == runs.Lost {
+		return w.record(run, errors.Join(err, w.release(cluster, run)))
+	}
 	if err != nil {
 		run.Info.Owner = process.ID{}
 		err = errors.Join(err, run.Save())
@@ -110,7 +127,7 @@ func (w Workspace) Stop(ctx context.Context, run *runs.Run) error {
 	}
 	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
-		return w.record(run, err)
+		return w.without(run, err)
 	}
 	ray, err := client(cluster)
 	if err != nil {

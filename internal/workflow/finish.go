@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/fabric"
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/ui"
@@ -17,7 +18,11 @@ import (
 
 // following prepares to follow a run's job on its cluster.
 func (w Workspace) following(run *runs.Run, cluster target.Cluster) (*following, error) {
-	ray, err := client(cluster)
+	endpoint, options := cluster.Endpoint(), rayjob.Options{}
+	if run.Info.Target == config.TargetKubernetes {
+		options.Patience = reachPatience
+	}
+	ray, err := rayjob.New(endpoint.Address, endpoint.Token, options)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +99,9 @@ func (f *following) stoppedFor(v fabric.Verdict) error {
 func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	// What tidies up must not be stopped by the interrupt that asked for it.
 	ctx := context.WithoutCancel(w.Hard)
+	if run.Info.Target == config.TargetKubernetes && run.Info.Keep {
+		return w.leave(ctx, cluster, run)
+	}
 	if !run.Info.Keep || w.Hard.Err() != nil {
 		return cluster.End(ctx)
 	}
@@ -105,12 +113,17 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 		w.Story.Warn("the cluster is not kept: " + err.Error())
 		return cluster.End(ctx)
 	}
-	if run.Info.Target == config.TargetKubernetes {
-		w.Story.Note(fmt.Sprintf("RayCluster %s stays for the next run; trainyard down --target kubernetes removes it", run.Info.Cluster.ID))
-		return nil
-	}
 	w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
 	return nil
+}
+
+// leave is release of a RayCluster that stays, whatever became of the job.
+func (w Workspace) leave(ctx context.Context, cluster target.Cluster, run *runs.Run) error {
+	if run.Info.Submitted != nil && !run.Info.State.Final() {
+		w.Story.Warn("the job may still run in RayCluster " + run.Info.Cluster.ID)
+	}
+	w.Story.Note(fmt.Sprintf("RayCluster %s stays for the next run; trainyard down --target kubernetes removes it", run.Info.Cluster.ID))
+	return cluster.Keep(ctx)
 }
 
 var errMayRun = errors.New("the job may still run on it")

@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
+	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
 
 const (
@@ -138,9 +139,15 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		defer close(watched)
 		f.watch(waiting, cancel)
 	}()
+	headWatched := make(chan struct{})
+	go func() {
+		defer close(headWatched)
+		f.watchHead(waiting, cancel)
+	}()
 	defer func() {
 		cancel(nil)
 		<-watched
+		<-headWatched
 	}()
 	job, err := f.client.WaitForEnd(waiting, f.run.Info.SubmissionID, f.pending)
 	if err == nil {
@@ -150,6 +157,8 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 	switch {
 	case cause == nil:
 		return rayjob.Job{}, "", f.lost(err)
+	case errors.Is(cause, kubernetes.ErrLost):
+		return rayjob.Job{}, "", f.lost(cause)
 	case errors.Is(cause, errDetached):
 		return rayjob.Job{}, "", errDetached
 	case errors.Is(cause, errFabricFail):

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
@@ -117,7 +120,6 @@ func (t *training) startPods(ctx context.Context) error {
 		PendingTimeout: t.cfg.Kubernetes.PendingTimeout, Progress: t.Story.Update,
 	})
 	if err != nil {
-		t.Story.Note(fmt.Sprintf("what there is of RayCluster %s stays: the same command goes on with it, trainyard down --target kubernetes removes it", t.spec.Name))
 		return err
 	}
 	t.cluster = cluster
@@ -153,7 +155,15 @@ func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, e
 		return nil, err
 	}
 	facts := target.Facts{Nodes: c.Nodes, WorkersPerNode: c.WorkersPerNode, GPUs: c.GPUs, Hosts: c.Nodes}
-	return kubernetes.Open(ctx, k, w.owner(name), name, facts)
+	cluster, err := kubernetes.Open(ctx, k, w.owner(name), name, facts)
+	if apierrors.IsNotFound(err) {
+		run.Info.State = runs.Lost
+		err = fault.WithCode(fault.JobFailed, fmt.Errorf("%w: it was deleted, and the job with it", err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cluster, nil
 }
 
 // owner is whose objects those of a Ray cluster are.
@@ -161,15 +171,40 @@ func (w Workspace) owner(name string) kube.Owner {
 	return kube.Owner{Cluster: name, User: raycluster.OwnerName(w.User)}
 }
 
-// lostInPods explains that the head of a RayCluster went away under the job. A
-// new one knows nothing of it.
-func (f *following) lostInPods(err error) error {
-	namespace, name, _ := strings.Cut(f.run.Info.Cluster.ID, "/")
-	hint := fmt.Sprintf("see what became of its pods: kubectl get pods -n %s -l ray.io/cluster=%s", namespace, name)
-	if rayjob.IsNotFound(err) {
-		err = errors.New("the head of the Ray cluster was replaced, and the job is lost with it")
+// reachPatience is how long the API server, or the network, may be away while a
+// job runs: jobs go on without us.
+const reachPatience = 5 * time.Minute
+
+// errOutOfReach says that a job may go on, and that nobody here can see it.
+var errOutOfReach = errors.New("its cluster does not answer")
+
+// watchHead calls end once the job is lost with the head of its RayCluster, and
+// returns then, or when ctx ends.
+func (f *following) watchHead(ctx context.Context, end func(error)) {
+	if cluster, ok := f.cluster.(*kubernetes.Cluster); ok {
+		if err := cluster.Lost(ctx); err != nil {
+			end(err)
+		}
 	}
-	return fault.WithCode(fault.JobFailed, fault.WithHint(hint, fmt.Errorf("following job %q: %w", f.run.Info.SubmissionID, err)))
+}
+
+// lostInPods explains that a job can be followed no longer: it is lost where its
+// head went away, or a new one does not know it. Else it may go on.
+func (f *following) lostInPods(err error) error {
+	if rayjob.IsNotFound(err) {
+		err = fmt.Errorf("%w: a new one has its place", kubernetes.ErrLost)
+	}
+	info := &f.run.Info
+	namespace, name, _ := strings.Cut(info.Cluster.ID, "/")
+	hint := fmt.Sprintf("see what became of its pods: kubectl get pods,events -n %s; the same command runs the job again", namespace)
+	code := fault.JobFailed
+	if errors.Is(err, kubernetes.ErrLost) {
+		info.State = runs.Lost
+	} else {
+		err = fmt.Errorf("%w: %w", errOutOfReach, err)
+		code, hint = fault.Error, fmt.Sprintf("the job may go on in RayCluster %s; trainyard attach %s follows it again", name, info.ID)
+	}
+	return fault.WithCode(code, fault.WithHint(hint, fmt.Errorf("following job %q: %w", info.SubmissionID, err)))
 }
 
 // StatusKubernetes says what there is of anybody's runs in the namespace.

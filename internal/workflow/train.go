@@ -77,6 +77,10 @@ func (w Workspace) Train(ctx context.Context, req TrainRequest) (*runs.Run, erro
 	if errors.Is(err, errDetached) {
 		return t.run, t.detach()
 	}
+	if errors.Is(err, errOutOfReach) {
+		t.Story.Failed()
+		return t.run, errors.Join(err, t.detach())
+	}
 	err = t.finish(err)
 	return t.run, err
 }
@@ -254,6 +258,9 @@ func (t *training) finish(err error) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
+		for _, hint := range fault.HintsOf(err) { // what stays
+			t.Story.Note(hint)
+		}
 		err = fault.WithCode(fault.Interrupted, errors.New("interrupted before the job ran"))
 	}
 	if t.cluster != nil {
