@@ -26,11 +26,6 @@ func (w Workspace) Attach(ctx context.Context, run *runs.Run) error {
 	if !run.Info.Detached && run.Info.Owner.Alive() {
 		return followed(run)
 	}
-	if run.Info.Submitted == nil && !run.Info.Owner.Alive() {
-		run.Info.State = runs.Lost
-		return w.record(run, fault.WithHint("start it again: the same command goes on with what there is",
-			fmt.Errorf("attaching to run %q: its trainyard was killed before there was a job", run.Info.ID)))
-	}
 	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
 		return w.without(run, err)

@@ -149,6 +149,11 @@ func factsOf(s raycluster.Spec) target.Facts {
 // reopen reaches the RayCluster of a run again.
 func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, error) {
 	c := run.Info.Cluster
+	if run.Info.Submitted == nil {
+		run.Info.State = runs.Lost
+		return nil, fault.WithHint("start it again: the same command goes on with what there is",
+			fmt.Errorf("finding the job of run %q: its trainyard was killed before there was one", run.Info.ID))
+	}
 	namespace, name, _ := strings.Cut(c.ID, "/")
 	k, err := kube.Connect(w.access(config.Kubernetes{Context: c.Context, Namespace: namespace}))
 	if err != nil {
