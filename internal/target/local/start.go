@@ -200,7 +200,7 @@ func (s Store) launch(ctx context.Context, r Record, progress func(string)) (Rec
 	return r, waitFor(ctx, nodes, func(ctx context.Context) (bool, string, error) {
 		alive, err := aliveNodes(ctx, r)
 		if err != nil {
-			return false, "the dashboard does not answer yet", nil //nolint:nilerr // it comes up last
+			return false, fmt.Sprintf("the dashboard does not answer yet (%v)", err), nil // it comes up last
 		}
 		for _, n := range alive {
 			if n.IP != "127.0.0.1" {
@@ -333,6 +333,9 @@ func (s Store) environ(r Record) []string {
 		"RAY_AUTH_MODE=token", "RAY_AUTH_TOKEN="+r.Endpoint.Token,
 		"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0", // node.py says why
 		"RAY_DEDUP_LOGS=0", "RAY_COLOR_PREFIX=0", "RAY_USAGE_STATS_ENABLED=0",
+		// A dashboard whose parts take longer to start, 30 seconds by default, ends
+		// for good, and the cluster goes on without: seen on a busy machine.
+		fmt.Sprintf("RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT=%.0f", startTimeout.Seconds()),
 	)
 }
 
