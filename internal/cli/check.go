@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -56,14 +55,14 @@ func (a *app) check(cmd *cobra.Command, opts checkOptions) error {
 	if err != nil {
 		return err
 	}
-	me, err := user.Current()
+	me, err := userName()
 	if err != nil {
-		return fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+		return err
 	}
 	if err := a.notePlainValues(cfg); err != nil {
 		return err
 	}
-	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: me.Username})
+	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: me})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -57,11 +56,11 @@ func (a *app) render(cmd *cobra.Command, opts renderOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	me, err := user.Current()
+	me, err := userName()
 	if err != nil {
-		return fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+		return err
 	}
-	manifest, err := workflow.Render(workflow.RenderRequest{Config: cfg, User: me.Username, Kind: opts.kind, Set: opts.set})
+	manifest, err := workflow.Render(workflow.RenderRequest{Config: cfg, User: me, Kind: opts.kind, Set: opts.set})
 	if err != nil {
 		return err
 	}

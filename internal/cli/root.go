@@ -139,9 +139,9 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 	if err != nil {
 		return w, nil, err
 	}
-	me, err := user.Current()
+	me, err := userName()
 	if err != nil {
-		return w, nil, fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+		return w, nil, err
 	}
 	sink, end := a.streams.Teller(mode)
 	return workflow.Workspace{
@@ -151,7 +151,7 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 		Environ:  os.Environ(),
 		Story:    ui.NewStory(sink),
 		Version:  buildVersion(),
-		User:     me.Username,
+		User:     me,
 		Lookup:   os.LookupEnv,
 		Hard:     a.signals.hard,
 		Detach:   a.signals.hangUp,
@@ -170,6 +170,15 @@ func (a *app) inWorkspace(ctx context.Context, story func(workflow.Workspace) er
 		return err
 	}
 	return story(w)
+}
+
+// userName is who works here.
+func userName() (string, error) {
+	me, err := user.Current()
+	if err != nil {
+		return "", fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+	}
+	return me.Username, nil
 }
 
 // folders are the user's cache folder, for what can be made again, and state

@@ -95,9 +95,10 @@ type Versions struct {
 
 // Cluster is where the job runs.
 type Cluster struct {
-	ID             string `json:"id"`                // on Kubernetes namespace/name
-	Context        string `json:"context,omitempty"` // of the kubeconfig
-	Address        string `json:"address"`           // of the dashboard
+	ID             string `json:"id"`                   // on Kubernetes namespace/name
+	Kubeconfig     string `json:"kubeconfig,omitempty"` // that the settings named
+	Context        string `json:"context,omitempty"`    // of the kubeconfig
+	Address        string `json:"address"`              // of the dashboard
 	Nodes          int    `json:"nodes"`
 	WorkersPerNode int    `json:"workersPerNode"`
 	GPUs           int    `json:"gpus"`

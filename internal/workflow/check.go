@@ -57,11 +57,7 @@ func Check(ctx context.Context, req CheckRequest) (ClusterCheck, error) {
 		return ClusterCheck{}, err
 	}
 	k := req.Config.Kubernetes
-	access := kube.Access{Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace}
-	if access.Kubeconfig == "" {
-		access.Kubeconfig = req.Kubeconfig
-	}
-	cluster, err := kube.Connect(access)
+	cluster, err := kube.Connect(accessOf(k, req.Kubeconfig))
 	if err != nil {
 		return ClusterCheck{}, err
 	}

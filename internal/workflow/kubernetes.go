@@ -24,13 +24,15 @@ import (
 // where nobody says otherwise.
 const referenceModel = "Qwen/Qwen2.5-1.5B"
 
-// access is how the settings reach Kubernetes.
+// accessOf is how the settings reach Kubernetes; environment is the value of
+// KUBECONFIG, which counts where they name no file.
+func accessOf(k config.Kubernetes, environment string) kube.Access {
+	return kube.Access{Kubeconfig: cmp.Or(k.Kubeconfig, environment), Context: k.Context, Namespace: k.Namespace}
+}
+
 func (w Workspace) access(k config.Kubernetes) kube.Access {
-	access := kube.Access{Kubeconfig: k.Kubeconfig, Context: k.Context, Namespace: k.Namespace}
-	if access.Kubeconfig == "" {
-		access.Kubeconfig, _ = w.Lookup("KUBECONFIG")
-	}
-	return access
+	environment, _ := w.Lookup("KUBECONFIG")
+	return accessOf(k, environment)
 }
 
 // preflight looks at the Kubernetes cluster and ends the run where something
@@ -58,7 +60,7 @@ func (t *training) preflight(ctx context.Context) error {
 		t.Story.Note(fmt.Sprintf("%s instead of %d: that is how many nodes there are for them", plural(n, "worker"), t.spec.Workers))
 		t.spec.Workers = n
 	}
-	if err := t.tellFindings(kubernetes.Judge(state, need)); err != nil {
+	if err := t.tellFindings(kubernetes.WithFlags(kubernetes.Judge(state, need), clusterFlags(t.cfg.Kubernetes))); err != nil {
 		return err
 	}
 	if t.spec.Worker.GPUs > 0 && t.cfg.Origin("train.model").Kind == config.FromDefault {
@@ -129,7 +131,7 @@ func (t *training) startPods(ctx context.Context) error {
 	}
 	t.run.Info.Versions.Image = cmp.Or(image, t.spec.Image)
 	t.run.Info.Cluster = runs.Cluster{
-		ID: cluster.ID(), Context: t.kube.Context, Address: cluster.Endpoint().Address,
+		ID: cluster.ID(), Kubeconfig: t.cfg.Kubernetes.Kubeconfig, Context: t.kube.Context, Address: cluster.Endpoint().Address,
 		Nodes: facts.Nodes, WorkersPerNode: facts.WorkersPerNode, GPUs: facts.GPUs,
 	}
 	t.Story.Done(fmt.Sprintf("RayCluster %s: head and %s", cluster.ID(), workersText(t.spec)))
@@ -155,7 +157,7 @@ func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, e
 			fmt.Errorf("finding the job of run %q: its trainyard was killed before there was one", run.Info.ID))
 	}
 	namespace, name, _ := strings.Cut(c.ID, "/")
-	k, err := kube.Connect(w.access(config.Kubernetes{Context: c.Context, Namespace: namespace}))
+	k, err := kube.Connect(w.access(config.Kubernetes{Kubeconfig: c.Kubeconfig, Context: c.Context, Namespace: namespace}))
 	if err != nil {
 		return nil, err
 	}

@@ -71,11 +71,8 @@ func (e eye) use(ctx context.Context) (map[string]Use, error) {
 	return nodes, err
 }
 
-// clusterLabel is on each pod of a Ray cluster, with its name.
-const clusterLabel = "ray.io/cluster"
-
 func (e eye) isOwn(p *corev1.Pod) bool {
-	return e.need.Cluster != "" && p.Namespace == e.cluster.Namespace && p.Labels[clusterLabel] == e.need.Cluster
+	return e.need.Cluster != "" && p.Namespace == e.cluster.Namespace && p.Labels[rayClusterLabel] == e.need.Cluster
 }
 
 // own adds up what the pods of the same Ray cluster ask for.
@@ -85,7 +82,7 @@ func (e eye) own(ctx context.Context) (corev1.ResourceList, error) {
 		return sum, nil
 	}
 	options := e.here()
-	options.LabelSelector = labels.SelectorFromSet(labels.Set{clusterLabel: e.need.Cluster})
+	options.LabelSelector = labels.SelectorFromSet(labels.Set{rayClusterLabel: e.need.Cluster})
 	err := each(ctx, e, func() client.ObjectList { return &corev1.PodList{} }, options, func(p *corev1.Pod) { add(sum, asked(p)) })
 	return sum, err
 }

@@ -93,7 +93,7 @@ func TestLookForRoom(t *testing.T) {
 	l.want(l.check(l.admin, need), "room", Warning, "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by "+l.namespace+"/holder")
 
 	// The pods of the same Ray cluster are in nobody's way.
-	holder.Labels = map[string]string{clusterLabel: need.Cluster}
+	holder.Labels = map[string]string{rayClusterLabel: need.Cluster}
 	l.must(l.admin.Update(l.Context(), holder))
 	if found := find(l.check(l.admin, need), "room"); len(found) > 0 {
 		t.Errorf("%+v", found)

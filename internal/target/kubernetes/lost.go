@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/kube"
 )
@@ -21,9 +19,8 @@ var ErrLost = errors.New("the head of the Ray cluster is gone, and the job with 
 // nil where ctx ends before, or where the pods may not be watched. That the API
 // server does not answer says nothing about the head.
 func (c *Cluster) Lost(ctx context.Context) error {
-	labels := client.MatchingLabels{rayClusterLabel: c.name, rayNodeTypeLabel: string(rayv1.HeadNode)}
 	var first *corev1.Pod
-	err := c.kube.WatchPods(ctx, c.kube.Namespace, labels, nil, func(seen kube.Seen) (bool, error) {
+	err := c.kube.WatchPods(ctx, c.kube.Namespace, headOf(c.name), nil, func(seen kube.Seen) (bool, error) {
 		for _, pod := range seen.Pods {
 			if first == nil && kube.WhyNotReady(pod, nil, nil).Cause == "" {
 				first = pod

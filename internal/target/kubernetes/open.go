@@ -44,8 +44,7 @@ func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string, f
 // still on its way out.
 func head(ctx context.Context, k *kube.Cluster, name string) (*corev1.Pod, error) {
 	var pods corev1.PodList
-	labels := client.MatchingLabels{rayClusterLabel: name, rayNodeTypeLabel: string(rayv1.HeadNode)}
-	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), labels); err != nil {
+	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), headOf(name)); err != nil {
 		return nil, err
 	}
 	why := "it has no head"

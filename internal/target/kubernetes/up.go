@@ -105,7 +105,12 @@ const operatorSilent = "KubeRay makes no pods: is its operator running?"
 
 var errPending = errors.New("its pods did not become ready in time")
 
+// podsOf selects the pods of a RayCluster, headOf its head's.
 func podsOf(name string) client.MatchingLabels { return client.MatchingLabels{rayClusterLabel: name} }
+
+func headOf(name string) client.MatchingLabels {
+	return client.MatchingLabels{rayClusterLabel: name, rayNodeTypeLabel: string(rayv1.HeadNode)}
+}
 
 // tokenKey is where KubeRay keeps Ray's token in the Secret that it makes.
 const tokenKey = "auth_token"
