@@ -8,12 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/trainyard/trainyard/bench/ranklog"
 )
 
-const (
-	gpusPerNode = 8
-	channels    = 16
-)
+const gpusPerNode = ranklog.GPUs
 
 // kind is one kind of log: line returns the line number i, without its end.
 type kind struct {
@@ -89,7 +88,7 @@ func training(i int) string {
 // info is NCCL's output of eight ranks in one file, line by line.
 func info(i int) string {
 	rank, n := i%gpusPerNode, i/gpusPerNode
-	lines := rankLines(rank, 64)
+	lines := rankLines(rank)
 	return lines[n%len(lines)]
 }
 
@@ -116,90 +115,14 @@ func docker(line func(int) string) func(int) string {
 	}
 }
 
-var rankCache = map[[2]int][]string{}
+var rankCache = map[int][]string{}
 
-// rankLines returns NCCL's lines of one rank of a healthy job on EFA.
-func rankLines(rank, ranks int) []string {
-	key := [2]int{rank, ranks}
-	if lines, ok := rankCache[key]; ok {
-		return lines
+// rankLines returns NCCL's lines of one of the first ranks of a job of 64.
+func rankLines(rank int) []string {
+	if rankCache[rank] == nil {
+		rankCache[rank] = ranklog.Lines(rank, 64)
 	}
-	lines := append(initLines(rank, ranks), edgeLines(rank, ranks)...)
-	if rank < gpusPerNode {
-		rankCache[key] = lines
-	}
-	return lines
-}
-
-func initLines(rank, ranks int) []string {
-	comm := fmt.Sprintf("comm 0x55d0c0ffee%02x rank %d nranks %d cudaDev %d nvmlDev %d busId %x0 commId 0xfeedbeefcafe",
-		rank%gpusPerNode, rank, ranks, rank%gpusPerNode, rank%gpusPerNode, 0x53+rank%gpusPerNode)
-	messages := []string{
-		"NCCL_SOCKET_IFNAME set by environment to ^lo,docker",
-		fmt.Sprintf("Bootstrap: Using eth0:10.0.%d.%d<0>", rank/gpusPerNode/256, rank/gpusPerNode%256),
-		"cudaDriverVersion 12080",
-		"NCCL version 2.27.7+cuda12.9",
-		"NET/Plugin: Loaded net plugin Libfabric (v10)",
-		"Successfully loaded external plugin libnccl-net.so",
-		"NET/OFI Initializing aws-ofi-nccl 1.16.2",
-		"NET/OFI Using Libfabric version 2.1",
-		"NET/OFI Using CUDA driver version 12080 with runtime 12090",
-		"NET/OFI Configuring AWS-specific options",
-		"NET/OFI Setting provider_filter to efa",
-		"NET/OFI Internode latency set at 75.0 us",
-		"NET/OFI Using transport protocol RDMA (platform set)",
-		fmt.Sprintf("NET/OFI Selected provider is efa, fabric is efa-direct (found %d nics)", gpusPerNode),
-	}
-	for i := range gpusPerNode {
-		messages = append(messages, fmt.Sprintf("NET/OFI NIC group %d device #0 0000:%02x:00.0", i, 0x50+i))
-	}
-	messages = append(messages,
-		"Initialized NET plugin Libfabric",
-		"Assigned NET plugin Libfabric to comm",
-		"Using network Libfabric",
-		"ncclCommInitRankConfig "+comm+" - Init START",
-		"Setting affinity for GPU 0 to ffff",
-		fmt.Sprintf("comm 0x55d0c0ffee%02x rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0",
-			rank%gpusPerNode, rank, ranks, ranks/gpusPerNode, gpusPerNode, rank%gpusPerNode),
-		fmt.Sprintf("Trees [0] %d/-1/-1->%d->%d [1] %d/-1/-1->%d->%d", rank+1, rank, rank-1, rank+1, rank, rank-1),
-		"P2P Chunksize set to 131072",
-		"threadThresholds 8/8/64 | 512/8/64 | 512 | 512",
-		fmt.Sprintf("%d coll channels, %d collnet channels, 0 nvls channels, %d p2p channels, 2 p2p channels per peer", channels, channels, channels),
-		"CC Off, workFifoBytes 1048576",
-		"ncclCommInitRankConfig "+comm+" - Init COMPLETE",
-		fmt.Sprintf("Init timings - ncclCommInitRankConfig: rank %d nranks %d total 3.21 (kernels 0.20, alloc 0.41, bootstrap 1.02, allgathers 0.04, topo 0.90, graphs 0.01, connections 0.60, rest 0.03)", rank, ranks))
-	return prefixed(rank, messages)
-}
-
-// edgeLines are the rings. The ring of each channel enters a node at another
-// GPU, whose card is next to it, and leaves it at the GPU before.
-func edgeLines(rank, ranks int) []string {
-	node, gpu := rank/gpusPerNode, rank%gpusPerNode
-	nodes := ranks / gpusPerNode
-	var messages []string
-	for c := range channels {
-		enter, leave := c%gpusPerNode, (c+gpusPerNode-1)%gpusPerNode
-		if gpu == enter {
-			from := (node+nodes-1)%nodes*gpusPerNode + leave
-			messages = append(messages, fmt.Sprintf("Channel %02d/0 : %d[%d] -> %d[%d] [receive] via NET/Libfabric/%d/GDRDMA", c, from, leave, rank, gpu, gpu))
-		}
-		if gpu == leave {
-			to := (node+1)%nodes*gpusPerNode + enter
-			messages = append(messages, fmt.Sprintf("Channel %02d/0 : %d[%d] -> %d[%d] [send] via NET/Libfabric/%d/GDRDMA", c, rank, gpu, to, enter, gpu))
-		} else {
-			messages = append(messages, fmt.Sprintf("Channel %02d/0 : %d[%d] -> %d[%d] via P2P/CUMEM/read", c, rank, gpu, node*gpusPerNode+(gpu+1)%gpusPerNode, (gpu+1)%gpusPerNode))
-		}
-	}
-	messages = append(messages, "Connected all rings, use ring PXN 0 GDR 1")
-	return prefixed(rank, messages)
-}
-
-func prefixed(rank int, messages []string) []string {
-	lines := make([]string, len(messages))
-	for i, m := range messages {
-		lines[i] = fmt.Sprintf("node-%d:%d:%d [%d] NCCL INFO %s", rank/gpusPerNode, 100+rank%gpusPerNode, 900+rank%gpusPerNode, rank%gpusPerNode, m)
-	}
-	return lines
+	return rankCache[rank]
 }
 
 // jobBytes is about what each rank of the job prints.
@@ -216,7 +139,7 @@ func generateJob(dir string, ranks int) (int64, error) {
 	}
 	var size int64
 	for rank := range ranks {
-		n, err := writeRank(filepath.Join(dir, fmt.Sprintf("rank-%04d.out", rank)), rankLines(rank, ranks), rest.String())
+		n, err := writeRank(filepath.Join(dir, fmt.Sprintf("rank-%04d.out", rank)), ranklog.Lines(rank, ranks), rest.String())
 		if err != nil {
 			return size, err
 		}

@@ -9,6 +9,7 @@ package kube
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,10 @@ type Access struct {
 	// Warn is told what the API server warns of (deprecated types, pod security),
 	// each text once; nil drops it.
 	Warn func(text string)
+
+	// Transport, if not nil, is put around what carries requests to the API server,
+	// for whoever counts them.
+	Transport func(http.RoundTripper) http.RoundTripper
 }
 
 // A Cluster is a connection to one cluster as one user. Its client reads from
@@ -73,6 +78,7 @@ func Connect(access Access) (*Cluster, error) {
 	config.QPS = -1 // the server paces its clients
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.WarningHandler = warnings(access.Warn)
+	config.Wrap(access.Transport)
 	types, err := knownTypes()
 	if err != nil {
 		return nil, err
