@@ -24,12 +24,12 @@ shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
 py_code := . ../bench/train ../examples/python
 
 # The packages with tests that need a real Ray, or a real Kubernetes, are those
-# whose tests look for the variables by which test/withray, or test/cluster, a
-# module of its own, tells them of one.
+# whose tests look for the variables by which test/withray tells them of one, or
+# import test/kubetest, which looks for those of test/cluster.
 all_packages = $(patsubst $(module)/%,./%,$(shell go list ./...))
-reading = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=cluster '"TRAINYARD_TEST_($(1))"' internal test))))
-with_ray = $(call reading,PYTHON|RAY_ADDRESS|RAY_TOKEN|STATE)
-with_cluster = $(call reading,KUBECONFIG|CONTROL)
+saying = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=cluster '"($(1))"' internal test bench))))
+with_ray = $(call saying,TRAINYARD_TEST_(PYTHON|RAY_ADDRESS|RAY_TOKEN|STATE))
+with_cluster = $(call saying,$(module)/test/kubetest)
 
 # The packages whose tests hold, and with -update write, generated files.
 generated := ./internal/config ./internal/report ./test/layers

@@ -8,10 +8,11 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
 // me owns what the tests make.
@@ -200,8 +201,9 @@ func TestDeleteIsHeld(t *testing.T) {
 
 // TestDeleteRayCluster waits for its pods, one of which is on a node that died.
 func TestDeleteRayCluster(t *testing.T) {
-	c := newCluster(t)
-	node := addNode(t, c, corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")})
+	lab := kubetest.New(t)
+	lab.Nodes(offering("nvidia.com/gpu", "1"), 0)
+	c := connect(t, lab)
 	ray := newRayCluster(c)
 	apply(t, c, ray)
 	var pods corev1.PodList
@@ -214,7 +216,7 @@ func TestDeleteRayCluster(t *testing.T) {
 	if err := c.Update(t.Context(), &pod); err != nil {
 		t.Fatal(err)
 	}
-	want := `RayCluster "gpu" in namespace "` + c.Namespace + `" waits for pod ` + pod.Name + " on node " + node
+	want := `RayCluster "gpu" in namespace "` + c.Namespace + `" waits for pod ` + pod.Name + " on node " + lab.Namespace
 	said := ""
 	err := c.Of(me).Delete(t.Context(), 0, func(text string) {
 		if text == want {
@@ -246,8 +248,10 @@ func newRayCluster(c *Cluster) *rayv1.RayCluster {
 // TestApplyOutlastsARestart stops the API server and starts it again while
 // objects are applied.
 func TestApplyOutlastsARestart(t *testing.T) {
-	c := newCluster(t)
-	control(t, "/stop/apiserver", nil)
+	lab := kubetest.New(t)
+	c := connect(t, lab)
+	create(t, c, newSettings(c, "first", "1")) // the server has answered once
+	lab.Control("/stop/apiserver")
 	c.patience = time.Nanosecond
 	_, err := c.Of(me).Apply(t.Context(), Real, newSettings(c, "a", "1"))
 	c.patience = patience
@@ -256,7 +260,7 @@ func TestApplyOutlastsARestart(t *testing.T) {
 		_, err := c.Of(me).Apply(t.Context(), Real, newSettings(c, "a", "1"))
 		applied <- err
 	}()
-	control(t, "/start/apiserver", nil)
+	lab.Control("/start/apiserver")
 	wantError(t, err, "the API server at "+c.Server+" cannot be reached: connection refused (tried for 1ns)", "VPN")
 	if err := <-applied; err != nil {
 		t.Fatal(err)

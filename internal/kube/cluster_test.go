@@ -1,104 +1,47 @@
 package kube
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
-// These tests need a Kubernetes, with kwok for kubelets:
-//
-//	go run -C test/cluster . -- go test ./internal/kube
-const (
-	kubeconfigEnv = "TRAINYARD_TEST_KUBECONFIG"
-	controlEnv    = "TRAINYARD_TEST_CONTROL" // described in test/cluster/control
-)
-
-// newCluster connects as the administrator, to a namespace of the test's own.
+// newCluster connects as the administrator, to a namespace of the test's own in
+// the Kubernetes of test/cluster.
 func newCluster(t *testing.T) *Cluster {
 	t.Helper()
-	path := os.Getenv(kubeconfigEnv)
-	if path == "" {
-		t.Skipf("needs a running Kubernetes: %s is not set", kubeconfigEnv)
-	}
-	c, err := Connect(Access{Kubeconfig: path})
+	return connect(t, kubetest.New(t))
+}
+
+// connect connects as the administrator, to the lab's namespace.
+func connect(t *testing.T, lab *kubetest.Lab) *Cluster {
+	t.Helper()
+	return connectBy(t, lab, lab.Kubeconfig)
+}
+
+// connectBy connects as whom a kubeconfig says, to the lab's namespace.
+func connectBy(t *testing.T, lab *kubetest.Lab, kubeconfig string) *Cluster {
+	t.Helper()
+	c, err := Connect(Access{Kubeconfig: kubeconfig, Namespace: lab.Namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "kube-test-"}}
-	if err := c.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	c.Namespace = namespace.Name
-	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), namespace) })
 	return c
 }
 
-// connectAs returns the cluster as someone else reaches it; notAfter may be
-// zero.
-func connectAs(t *testing.T, c *Cluster, name string, notAfter time.Time) *Cluster {
-	t.Helper()
-	body, err := json.Marshal(map[string]any{"Name": name, "Namespace": c.Namespace, "NotAfter": notAfter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, control(t, "/users", body), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	other, err := Connect(Access{Kubeconfig: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other
-}
-
-// control posts to the interface of test/cluster and returns the answer.
-func control(t *testing.T, path string, body []byte) []byte {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, os.Getenv(controlEnv)+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= 400 {
-		t.Fatalf("%s: %s %s %v", path, response.Status, answer, err)
-	}
-	return answer
-}
-
-// addNode makes a fake node, gone with the test, with these extended resources,
-// on which only pods run that select the label test=<its name>.
-func addNode(t *testing.T, c *Cluster, extended corev1.ResourceList) string {
-	t.Helper()
-	name := c.Namespace
-	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"test": name}}}
-	node.Status.Allocatable = extended
-	body, err := json.Marshal(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	control(t, "/nodes", body)
-	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), &node) })
-	return name
+// offering is a node that has these extended resources.
+func offering(resource corev1.ResourceName, quantity string) corev1.Node {
+	node := corev1.Node{}
+	node.Status.Allocatable = corev1.ResourceList{resource: apiresource.MustParse(quantity)}
+	return node
 }
 
 // newPod returns a pod that runs on the test's own node.

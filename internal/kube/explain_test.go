@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
 // wantError fails unless err and its hints have these words in them.
@@ -84,8 +85,8 @@ func TestExplainTransport(t *testing.T) {
 }
 
 func TestExplainRights(t *testing.T) {
-	admin := newCluster(t)
-	guest := connectAs(t, admin, "guest", time.Time{})
+	lab := kubetest.New(t)
+	guest := connectBy(t, lab, lab.User("guest"))
 	err := guest.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(guest.Namespace))
 	wantError(t, err, `user "guest" may not list configmaps in namespace "`+guest.Namespace+`"`,
 		"kubectl auth can-i --list --context trainyard-test --namespace "+guest.Namespace)
@@ -95,7 +96,7 @@ func TestExplainRights(t *testing.T) {
 	err = guest.List(t.Context(), &corev1.NodeList{})
 	wantError(t, err, `user "guest" may not list nodes in the whole cluster`, "kubectl auth can-i")
 
-	late := connectAs(t, admin, "late", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	late := connectBy(t, lab, lab.LateUser("late", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	err = late.List(t.Context(), &corev1.NodeList{})
 	wantError(t, err, `does not accept the credentials of context "trainyard-test": its client certificate expired at 2026-01-01T00:00:00Z`, "")
 }

@@ -10,11 +10,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
 // rayPort is the port of the fake pods' server.
@@ -82,8 +83,9 @@ func wantPage(t *testing.T, tunnel *Tunnel, pod string) {
 }
 
 func TestForward(t *testing.T) {
-	c := newCluster(t)
-	addNode(t, c, nil)
+	lab := kubetest.New(t)
+	lab.Nodes(corev1.Node{}, 0)
+	c := connect(t, lab)
 	pod := running(t, c, "head-1")
 	serving(t, c, "head-1")
 	tunnel, err := c.Forward(t.Context(), func(context.Context) (*corev1.Pod, error) { return pod, nil }, rayPort)
@@ -113,7 +115,7 @@ func TestForward(t *testing.T) {
 	tunnel.drop(tunnel.present()) // as when the kubelet ends the connection, which kwok does not
 	wantPage(t, tunnel, "head-2")
 
-	control(t, "/restart/apiserver", nil)
+	lab.Control("/restart/apiserver")
 	wantPage(t, tunnel, "head-2")
 
 	if err := errors.Join(tunnel.Close(), tunnel.Close()); err != nil {
@@ -127,8 +129,9 @@ func TestForward(t *testing.T) {
 // TestForwardStreams holds a connection open both ways, and ends it with the
 // tunnel.
 func TestForwardStreams(t *testing.T) {
-	c := newCluster(t)
-	addNode(t, c, nil)
+	lab := kubetest.New(t)
+	lab.Nodes(corev1.Node{}, 0)
+	c := connect(t, lab)
 	pod := running(t, c, "head")
 	echo, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -187,14 +190,15 @@ func said(conn net.Conn, text string) error {
 }
 
 func TestForwardProblems(t *testing.T) {
-	c := newCluster(t)
-	addNode(t, c, nil)
+	lab := kubetest.New(t)
+	lab.Nodes(corev1.Node{}, 0)
+	c := connect(t, lab)
 	pod := running(t, c, "head")
 	// A port at which nobody listens.
 	closed := httptest.NewServer(http.NotFoundHandler())
 	leading(t, c, "head", closed.Listener.Addr())
 	closed.Close()
-	guest := connectAs(t, c, "guest", time.Time{})
+	guest := connectBy(t, lab, lab.User("guest"))
 	tests := []struct {
 		name string
 		as   *Cluster

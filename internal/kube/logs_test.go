@@ -5,12 +5,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
 func TestLastLines(t *testing.T) {
-	c := newCluster(t)
-	addNode(t, c, nil)
+	lab := kubetest.New(t)
+	lab.Nodes(corev1.Node{}, 0)
+	c := connect(t, lab)
 	pod := running(t, c, "crashed")
 	file := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(file, []byte("2026-11-30T11:00:00Z stdout F one\n2026-11-30T11:00:01Z stdout F two\n2026-11-30T11:00:02Z stdout F three\n"), 0o600); err != nil {

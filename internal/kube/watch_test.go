@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/test/kubetest"
 )
 
 // watching starts a watch and returns a function that waits until what is seen
@@ -60,8 +62,9 @@ func ready(seen Seen) int {
 }
 
 func TestWatchPods(t *testing.T) {
-	c := newCluster(t)
-	addNode(t, c, corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")})
+	lab := kubetest.New(t)
+	lab.Nodes(offering("nvidia.com/gpu", "1"), 0)
+	c := connect(t, lab)
 	ray := newRayCluster(c)
 	apply(t, c, ray)
 	live, err := c.Of(me).live(t.Context(), mustObject(t, c, ray))
@@ -96,9 +99,9 @@ func TestWatchPods(t *testing.T) {
 	wantReason(t, why, Unschedulable, Hopeless, "Insufficient nvidia.com/gpu", "")
 	wantReason(t, why, Unschedulable, Hopeless, "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 1", "")
 
-	control(t, "/stop/apiserver", nil)
+	lab.Control("/stop/apiserver")
 	until("the problem", func(s Seen) bool { return s.Problem != nil && len(s.Pods) == 2 })
-	control(t, "/start/apiserver", nil)
+	lab.Control("/start/apiserver")
 	until("its end", func(s Seen) bool { return s.Problem == nil })
 	if err := c.Delete(t.Context(), greedy); err != nil {
 		t.Fatal(err)
@@ -107,7 +110,8 @@ func TestWatchPods(t *testing.T) {
 }
 
 func TestWatchPodsIsForbidden(t *testing.T) {
-	guest := connectAs(t, newCluster(t), "guest", time.Time{})
+	lab := kubetest.New(t)
+	guest := connectBy(t, lab, lab.User("guest"))
 	guest.pause = time.Millisecond
 	err := guest.WatchPods(t.Context(), guest.Namespace, me.Selector(), nil, func(Seen) (bool, error) { return true, nil })
 	wantError(t, err, `watching pods: user "guest" may not `, "can-i")

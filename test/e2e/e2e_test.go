@@ -46,41 +46,26 @@ func TestScripts(t *testing.T) {
 	if keptState == "" {
 		t.Skip("needs a Ray: go run ./test/withray -- go test ./test/e2e")
 	}
-	trainyard, err := exec.LookPath("trainyard")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := surroundings{
-		python: os.Getenv("TRAINYARD_TEST_PYTHON"), cache: cache, bin: filepath.Dir(trainyard), root: root(t),
-	}
 	for _, group := range []struct{ name, state string }{{"plain", ""}, {"kept", keptState}, {"clusters", ""}} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
-			s := s
+			s := newSurroundings(t)
 			s.state = group.state
-			testscript.RunT(inTurn{t}, testscript.Params{
-				Dir:   filepath.Join("testdata", group.name),
-				Setup: s.setup,
-				Cmds:  commands(),
-
-				RequireExplicitExec: true,
-				RequireUniqueNames:  true,
-			})
+			runScripts(t, group.name, func(_ *testing.T, env *testscript.Env) error { return s.setup(env) })
 		})
 	}
 }
 
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// runScripts runs the scripts in a folder of testdata, one after the other.
+func runScripts(t *testing.T, folder string, setup func(*testing.T, *testscript.Env) error) {
+	testscript.RunT(inTurn{t}, testscript.Params{
+		Dir:   filepath.Join("testdata", folder),
+		Setup: func(env *testscript.Env) error { return setup(env.T().(inTurn).T, env) },
+		Cmds:  commands(),
+
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
 }
 
 // inTurn runs a group's scripts one after the other; testscript would run all
@@ -101,6 +86,23 @@ type surroundings struct {
 	bin    string // the folder with trainyard
 	root   string // of the repository
 	state  string // the group's state folder; empty: each script has its own
+}
+
+func newSurroundings(t *testing.T) surroundings {
+	t.Helper()
+	trainyard, err := exec.LookPath("trainyard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return surroundings{python: os.Getenv("TRAINYARD_TEST_PYTHON"), cache: cache, bin: filepath.Dir(trainyard), root: root}
 }
 
 // setup gives a script its surroundings, and looks after its end for what it

@@ -52,7 +52,7 @@ func systemNode() corev1.Node {
 }
 
 // goodNeed asks for two workers of whole nodes.
-func goodNeed(t *testing.T) Need {
+func goodNeed(t testing.TB) Need {
 	t.Helper()
 	nodeType, err := instancetype.Lookup("g6.12xlarge")
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/kube"
@@ -26,7 +25,7 @@ import (
 
 func TestLookAtWholeCluster(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("whole"), 2)
+	l.Nodes(freshNode("whole"), 2)
 	l.install(plugin(), efaPlugin())
 	findings := l.check(l.admin, l.need(2))
 	for _, f := range findings {
@@ -43,7 +42,7 @@ func TestLookForPlugins(t *testing.T) {
 	bare.Status.Allocatable = resources("cpu", "47", "memory", "180Gi")
 	bare.Status.Capacity = nil
 	delete(bare.Labels, "nvidia.com/gpu.present")
-	l.nodes(bare, 2)
+	l.Nodes(bare, 2)
 
 	findings := l.check(l.admin, l.need(2))
 	l.want(findings, "gpus", Problem, "no NVIDIA device plugin is installed")
@@ -60,11 +59,11 @@ func TestLookForPlugins(t *testing.T) {
 
 func TestLookForDRA(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("dra"), 1)
+	l.Nodes(freshNode("dra"), 1)
 	l.install(plugin())
 	node := "dra-0"
-	l.create(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}})
-	l.create(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}, Spec: resourcev1.ResourceSliceSpec{
+	l.Make(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}})
+	l.Make(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.nvidia.com", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
 	}})
 	l.want(l.check(l.admin, l.need(1)), "device drivers", Warning, "GPUs are handed out by a device plugin and by a DRA driver")
@@ -74,27 +73,27 @@ func TestLookForTaints(t *testing.T) {
 	l := newLab(t)
 	n := freshNode("taint")
 	n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "others", Effect: corev1.TaintEffectNoExecute}}
-	l.nodes(n, 2)
+	l.Nodes(n, 2)
 	l.want(l.check(l.admin, l.need(1)), "nodes", Warning, "taint dedicated=others:NoExecute is not tolerated")
 }
 
 func TestLookForRoom(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("room"), 2)
+	l.Nodes(freshNode("room"), 2)
 	need := l.need(2)
-	holder := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "holder", Namespace: l.namespace}, Spec: need.Worker}
+	holder := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "holder", Namespace: l.Namespace}, Spec: need.Worker}
 	holder.Spec.Containers = slices.Clone(holder.Spec.Containers)
 	holder.Spec.Containers[0].Image = "none"
-	l.create(holder)
-	l.until("place for the pod", func() bool {
-		l.must(l.admin.Get(l.Context(), l.named("holder"), holder))
+	l.Make(holder)
+	l.Until("place for the pod", func() bool {
+		l.Must(l.admin.Get(l.Context(), l.Key("holder"), holder))
 		return holder.Spec.NodeName != ""
 	})
-	l.want(l.check(l.admin, need), "room", Warning, "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by "+l.namespace+"/holder")
+	l.want(l.check(l.admin, need), "room", Warning, "for 1 worker now, 2 once others end, 2 wanted; GPUs are held by "+l.Namespace+"/holder")
 
 	// The pods of the same Ray cluster are in nobody's way.
-	holder.Labels = map[string]string{rayClusterLabel: need.Cluster}
-	l.must(l.admin.Update(l.Context(), holder))
+	label := `{"metadata":{"labels":{"` + rayClusterLabel + `":"` + need.Cluster + `"}}}`
+	l.Must(l.admin.Patch(l.Context(), holder, client.RawPatch(types.MergePatchType, []byte(label))))
 	if found := find(l.check(l.admin, need), "room"); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -102,28 +101,28 @@ func TestLookForRoom(t *testing.T) {
 
 func TestLookForOperator(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("op"), 1)
-	labels := map[string]string{"app": l.namespace}
+	l.Nodes(freshNode("op"), 1)
+	labels := map[string]string{"app": l.Namespace}
 	replicas := int32(1)
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "ray", Namespace: l.namespace}, Spec: appsv1.DeploymentSpec{
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "ray", Namespace: l.Namespace}, Spec: appsv1.DeploymentSpec{
 		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-			NodeSelector: map[string]string{"test": l.namespace},
+			NodeSelector: map[string]string{"test": l.Namespace},
 			Containers:   []corev1.Container{{Name: "o", Image: "registry.example/mirror/kuberay/operator:v1.6.1", Args: []string{"--watch-namespace", "elsewhere"}}},
 		}},
 	}}
-	l.create(d)
-	l.until("operator", func() bool {
-		l.must(l.admin.Get(t.Context(), l.named("ray"), d))
+	l.Make(d)
+	l.Until("operator", func() bool {
+		l.Must(l.admin.Get(t.Context(), l.Key("ray"), d))
 		return d.Status.ReadyReplicas == 1
 	})
 	findings := l.check(l.admin, l.need(1))
 	l.want(findings, "kuberay operator", Warning, "runs on a node with GPUs")
-	l.want(findings, "kuberay operator", Problem, "no operator looks after namespace "+l.namespace+", only after elsewhere")
+	l.want(findings, "kuberay operator", Problem, "no operator looks after namespace "+l.Namespace+", only after elsewhere")
 
 	replicas = 0
 	d.Spec.Replicas = &replicas
-	l.must(l.admin.Update(t.Context(), d))
+	l.Must(l.admin.Update(t.Context(), d))
 	l.want(l.check(l.admin, l.need(1)), "kuberay operator", Problem, "scaled to 0")
 }
 
@@ -131,11 +130,11 @@ func TestLookForCRD(t *testing.T) {
 	l := newLab(t)
 	ray := func() []string {
 		groups, err := eye{l.admin, Need{}}.groups(t.Context())
-		l.must(err)
+		l.Must(err)
 		return groups[rayGroup]
 	}
 	var crds apiextensionsv1.CustomResourceDefinitionList
-	l.must(l.admin.List(t.Context(), &crds))
+	l.Must(l.admin.List(t.Context(), &crds))
 	var kept []apiextensionsv1.CustomResourceDefinition
 	for _, crd := range crds.Items {
 		if crd.Spec.Group == rayGroup {
@@ -152,12 +151,12 @@ func TestLookForCRD(t *testing.T) {
 		if err := waitForRay(l); err != nil {
 			t.Error(err)
 		}
-		l.post("/restart/operator", nil) // its watches ended with the CRDs
+		l.Control("/restart/operator") // its watches ended with the CRDs
 	})
 	for i := range kept {
-		l.must(l.admin.Delete(t.Context(), &kept[i]))
+		l.Must(l.admin.Delete(t.Context(), &kept[i]))
 	}
-	l.until("end of the CRDs", func() bool { return len(ray()) == 0 })
+	l.Until("end of the CRDs", func() bool { return len(ray()) == 0 })
 	l.want(l.check(l.admin, l.need(1)), "kuberay API", Problem, "not installed")
 }
 
@@ -183,16 +182,16 @@ func TestLookForNamespace(t *testing.T) {
 	l := newLab(t)
 	l.want(l.check(&kube.Cluster{WithWatch: l.admin.WithWatch, Config: l.admin.Config, Namespace: "no-such"}, l.need(1)), "namespace", Problem, "does not exist")
 
-	stays := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Namespace: l.namespace, Finalizers: []string{"trainyard.dev/test"}}}
-	l.must(l.admin.Create(t.Context(), stays))
+	stays := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Namespace: l.Namespace, Finalizers: []string{"trainyard.dev/test"}}}
+	l.Must(l.admin.Create(t.Context(), stays))
 	t.Cleanup(func() {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 		if err := l.admin.Patch(context.Background(), stays, patch); err != nil {
 			t.Error(err)
 		}
 	})
-	l.must(l.admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}))
-	l.until("reason", func() bool {
+	l.Must(l.admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}))
+	l.Until("reason", func() bool {
 		found := find(l.check(l.admin, l.need(1)), "namespace")
 		return len(found) == 1 && strings.Contains(found[0].What, "Some resources are remaining")
 	})
@@ -202,7 +201,7 @@ func TestLookForNamespace(t *testing.T) {
 // for the Ray cluster.
 func TestLookIntoNamespace(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("ns"), 2)
+	l.Nodes(freshNode("ns"), 2)
 	need := l.need(2)
 	need.Secrets, need.Claims, need.Queue = []string{"wandb"}, []string{"data"}, "team"
 	findings := l.check(l.admin, need)
@@ -210,26 +209,26 @@ func TestLookIntoNamespace(t *testing.T) {
 	l.want(findings, "volume", Problem, "data does not exist")
 	l.want(findings, "queue", Problem, "Kueue is not installed")
 
-	meta := metav1.ObjectMeta{Namespace: l.namespace}
+	meta := metav1.ObjectMeta{Namespace: l.Namespace}
 	object := func(name string) metav1.ObjectMeta { m := meta; m.Name = name; return m }
 	quota := &corev1.ResourceQuota{ObjectMeta: object("gpus"), Spec: corev1.ResourceQuotaSpec{Hard: resources("requests.nvidia.com/gpu", "4")}}
-	l.create(quota)
-	l.create(&corev1.LimitRange{ObjectMeta: object("small"), Spec: corev1.LimitRangeSpec{
+	l.Make(quota)
+	l.Make(&corev1.LimitRange{ObjectMeta: object("small"), Spec: corev1.LimitRangeSpec{
 		Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: resources("cpu", "8")}},
 	}})
-	l.create(&corev1.Secret{ObjectMeta: object("wandb")})
-	l.create(&corev1.PersistentVolumeClaim{ObjectMeta: object("data"), Spec: corev1.PersistentVolumeClaimSpec{
+	l.Make(&corev1.Secret{ObjectMeta: object("wandb")})
+	l.Make(&corev1.PersistentVolumeClaim{ObjectMeta: object("data"), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: resources("storage", "1Gi")},
 	}})
 	account := &corev1.ServiceAccount{}
-	l.must(l.admin.Get(t.Context(), l.named("default"), account))
+	l.Must(l.admin.Get(t.Context(), l.Key("default"), account))
 	account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-	l.must(l.admin.Update(t.Context(), account))
-	l.create(&rayv1.RayCluster{ObjectMeta: object(need.Cluster), Spec: rayv1.RayClusterSpec{
+	l.Must(l.admin.Update(t.Context(), account))
+	l.Make(&rayv1.RayCluster{ObjectMeta: object(need.Cluster), Spec: rayv1.RayClusterSpec{
 		HeadGroupSpec: rayv1.HeadGroupSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "h", Image: "none"}}}}},
 	}})
-	l.until("status of the quota", func() bool {
-		l.must(l.admin.Get(t.Context(), l.named("gpus"), quota))
+	l.Until("status of the quota", func() bool {
+		l.Must(l.admin.Get(t.Context(), l.Key("gpus"), quota))
 		return len(quota.Status.Hard) > 0
 	})
 	findings = l.check(l.admin, need)
@@ -251,9 +250,8 @@ func TestLookAtNothing(t *testing.T) {
 	if _, err := Look(ctx, l.admin, l.need(1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
-	late := filepath.Join(t.TempDir(), "late")
-	l.must(os.WriteFile(late, l.post("/users", map[string]string{"Name": "late", "NotAfter": "2026-01-01T00:00:00Z"}), 0o600))
-	if state, err := Look(t.Context(), l.connect(late), l.need(1)); err == nil {
+	late := l.LateUser("late", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	if state, err := Look(t.Context(), l.as(late), l.need(1)); err == nil {
 		t.Errorf("no error, version %+v", state.Version)
 	}
 }
@@ -274,12 +272,12 @@ func TestLookAsSomebodyElse(t *testing.T) {
 	}
 	for i, missing := range verbs {
 		rules := slices.Delete(slices.Clone(all), i, i+1)
-		guest := l.user(fmt.Sprintf("guest%d", i), rules...)
+		guest := l.as(l.User(fmt.Sprintf("guest%d", i), rules...))
 		level := Problem
 		if missing.Purpose == ForWatch {
 			level = Warning
 		}
-		l.until("answer that knows the new role", func() bool {
+		l.Until("answer that knows the new role", func() bool {
 			found := find(l.check(guest, l.need(1)), "permissions")
 			return slices.ContainsFunc(found, func(f Finding) bool {
 				return f.Level == level && (f.What == "you may not "+missing.String() || missing.Purpose == ForWatch && strings.Contains(f.What, missing.String()))
@@ -291,8 +289,8 @@ func TestLookAsSomebodyElse(t *testing.T) {
 // What somebody without any rights cannot see is unknown, and never fine.
 func TestLookWithoutRights(t *testing.T) {
 	l := newLab(t)
-	l.nodes(freshNode("hidden"), 2)
-	findings := l.check(l.user("nobody"), l.need(2))
+	l.Nodes(freshNode("hidden"), 2)
+	findings := l.check(l.as(l.User("nobody")), l.need(2))
 	for _, check := range []string{"kuberay operator", "namespace", "quota", "service account", "nodes", "device drivers"} {
 		if found := find(findings, check); len(found) == 0 || found[0].Level != Unknown {
 			t.Errorf("%s: %+v", check, found)
@@ -313,7 +311,7 @@ func TestLookAtThousandNodes(t *testing.T) {
 	big.Status.Allocatable = resources("cpu", "190", "memory", "2000Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32", "hugepages-2Mi", "10Gi")
 	big.Status.Capacity = nil
 	made := time.Now()
-	l.nodes(big, 1000)
+	l.Nodes(big, 1000)
 	t.Logf("made 1,000 nodes in %s", time.Since(made).Round(time.Millisecond))
 	need := l.need(1000)
 	need.Worker.NodeSelector[corev1.LabelInstanceTypeStable] = "p5.48xlarge"
@@ -324,7 +322,7 @@ func TestLookAtThousandNodes(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	state, err := Look(t.Context(), l.admin, need)
-	l.must(err)
+	l.Must(err)
 	looked := time.Since(began)
 	state.Nodes.Value = l.own(state.Nodes.Value)
 	findings := Judge(state, need)
