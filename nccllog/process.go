@@ -67,8 +67,14 @@ func (p *Parser) process(left []byte) (*process, int) {
 }
 
 // recent are beginnings of lines that were seen lately: of each process, if
-// there are not many, as lines of one process mostly begin alike.
-type recent [128][2]recentLine
+// there are not many, as lines of one process mostly begin alike. There are few
+// rows, a power of two of them, where lines of few processes come.
+type recent [][2]recentLine
+
+const (
+	minRecent = 4
+	maxRecent = 128
+)
 
 type recentLine struct {
 	left, pod []byte
@@ -76,8 +82,8 @@ type recentLine struct {
 	*process
 }
 
-func (r *recent) row(left, pod []byte) *[2]recentLine {
-	return &r[mix(mix(0, left), pod)%uint64(len(r))]
+func (r recent) row(left, pod []byte) *[2]recentLine {
+	return &r[mix(mix(0, left), pod)&uint64(len(r)-1)]
 }
 
 // mix adds a text to a hash, quickly rather than well: beginnings that fall into
@@ -91,7 +97,10 @@ func mix(h uint64, b []byte) uint64 {
 	return h
 }
 
-func (r *recent) find(left, pod []byte) *recentLine {
+func (r recent) find(left, pod []byte) *recentLine {
+	if len(r) == 0 {
+		return nil
+	}
 	row := r.row(left, pod)
 	switch {
 	case row[0].is(left, pod):
@@ -108,9 +117,17 @@ func (l *recentLine) is(left, pod []byte) bool {
 		len(l.pod) == len(pod) && (len(pod) == 0 || string(l.pod) == string(pod))
 }
 
-// add takes the place of the older line in the row.
+// add takes the place of the older line in the row. Where there is one, more rows
+// are needed; those that were there are seen again soon.
 func (r *recent) add(left, pod []byte, ps *process, tid int) {
+	if len(*r) == 0 {
+		*r = make(recent, minRecent)
+	}
 	row := r.row(left, pod)
+	if row[1].process != nil && len(*r) < maxRecent {
+		*r = make(recent, 2*len(*r))
+		row = r.row(left, pod)
+	}
 	row[0], row[1] = row[1], row[0]
 	l := &row[0]
 	l.left, l.pod = append(l.left[:0], left...), append(l.pod[:0], pod...)
@@ -207,7 +224,7 @@ func (p *Parser) newProcess(pre prefix) *process {
 	}
 	p.procs[key] = ps
 	if ps.namesake != nil {
-		p.recent = recent{} // what tells them apart may be missing there
+		p.recent = nil // what tells them apart may be missing there
 		clear(p.origins)
 	}
 	p.log.Processes = append(p.log.Processes, ps.Process)
