@@ -93,8 +93,9 @@ func submissionID(run string) string { return fmt.Sprintf("trainyard-%s-%08x", r
 // submission is the job as Ray takes it.
 func submission(cfg *config.Config, run *runs.Run, args []string, packageURI string, lookup func(string) (string, bool)) rayjob.Submission {
 	// Ray Train copies what a worker prints into its own log, and with it once
-	// more into the worker's standard error.
-	env := map[string]string{"RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
+	// more into the worker's standard error. Ray copies it into the driver's; we
+	// read what each worker has written itself.
+	env := map[string]string{"RAY_TRAIN_ENABLE_PRINT_PATCH": "0", "RAY_LOG_TO_DRIVER": "0"}
 	// Without NCCL's own account of its networks there is nothing to judge.
 	if _, set := lookup("NCCL_DEBUG"); !set {
 		env["NCCL_DEBUG"] = "INFO"

@@ -251,7 +251,7 @@ func TestSubmission(t *testing.T) {
 	unset := func(string) (string, bool) { return "", false }
 	s := submission(cfg, run, []string{"python", "x y"}, "gcs://p.zip", unset)
 	want := map[string]string{
-		"NCCL_DEBUG": "WARN", "MINE": "1", "TRAINYARD_METRICS": "json", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0",
+		"NCCL_DEBUG": "WARN", "MINE": "1", "TRAINYARD_METRICS": "json", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0", "RAY_LOG_TO_DRIVER": "0",
 	}
 	if diff := cmp.Diff(want, s.RuntimeEnv.EnvVars); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
