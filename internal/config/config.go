@@ -78,6 +78,8 @@ type Cluster struct {
 	AsHosts        bool `json:"asHosts"`        // each node a host of its own to NCCL
 	Keep           bool `json:"keep"`           // leave the cluster for the next run
 
+	PendingTimeout time.Duration `json:"pendingTimeout"` // how long pods and workers may wait for room; 0: for ever
+
 	Name        string `json:"name"`        // of the RayCluster; empty: from the user's name
 	Image       string `json:"image"`       // of head and workers
 	RayVersion  string `json:"rayVersion"`  // in the image
@@ -95,7 +97,6 @@ type Kubernetes struct {
 	NodeSelector    map[string]string `json:"nodeSelector"`    // labels of nodes for workers
 	Tolerations     []JSON            `json:"tolerations"`     // each a Toleration, of workers
 	HeadOnGPU       bool              `json:"headOnGPU"`       // the head may take a node with GPUs
-	PendingTimeout  time.Duration     `json:"pendingTimeout"`  // how long pods may wait for room
 	Queue           string            `json:"queue"`           // Kueue's local queue; empty: none
 	Gang            bool              `json:"gang"`            // all pods at once, by KubeRay's batch scheduler
 	PriorityClass   string            `json:"priorityClass"`   // empty: the cluster's default

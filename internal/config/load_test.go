@@ -125,13 +125,13 @@ func TestLoadFull(t *testing.T) {
 		Python:  Python{Interpreter: "/usr/bin/python3.11", TorchIndex: "https://wheels.example.com/cpu"},
 		Cluster: Cluster{
 			Nodes: 4, WorkersPerNode: 2, AsHosts: true, Keep: true, Name: "mine", Image: "registry.example.com:5000/ray/train:v1@sha256:" + strings.Repeat("0123456789abcdef", 4),
-			RayVersion: "2.59.1", NodeType: "p5.48xlarge", GPUsPerNode: 8, EFAPerNode: 32,
+			RayVersion: "2.59.1", NodeType: "p5.48xlarge", GPUsPerNode: 8, EFAPerNode: 32, PendingTimeout: 30 * time.Minute,
 		},
 		Kubernetes: Kubernetes{
 			Context: "prod", Kubeconfig: "/etc/kube/config",
 			Namespace: "ray-train", Zone: "us-east-1a", NodeSelector: map[string]string{"role": "gpu-worker", "example.com/pool": "1"},
 			Tolerations: []JSON{`{"effect":"NoSchedule","key":"dedicated","operator":"Equal","value":"training"}`},
-			HeadOnGPU:   true, PendingTimeout: 30 * time.Minute, Queue: "team-a", Gang: true, PriorityClass: "high", WorkerCPU: "160", WorkerMemory: "1500Gi", HugePages: "5Gi",
+			HeadOnGPU:   true, Queue: "team-a", Gang: true, PriorityClass: "high", WorkerCPU: "160", WorkerMemory: "1500Gi", HugePages: "5Gi",
 			Resources: map[string]string{"rdma/hca": "8"},
 			Volumes: []JSON{
 				`{"mountPath":"/data","name":"fsx","persistentVolumeClaim":{"claimName":"fsx"},"readOnly":true}`,
@@ -183,8 +183,8 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Config{
 		Version: 1, Target: "local",
-		Cluster:    Cluster{Nodes: 2, Image: DefaultImage, RayVersion: "2.58.0", NodeType: "g6.12xlarge", EFAPerNode: -1},
-		Kubernetes: Kubernetes{NodeSelector: map[string]string{}, Resources: map[string]string{}, PendingTimeout: 15 * time.Minute},
+		Cluster:    Cluster{Nodes: 2, Image: DefaultImage, RayVersion: "2.58.0", NodeType: "g6.12xlarge", EFAPerNode: -1, PendingTimeout: 15 * time.Minute},
+		Kubernetes: Kubernetes{NodeSelector: map[string]string{}, Resources: map[string]string{}},
 		Job:        Job{WorkingDir: ".", Env: map[string]string{}},
 		Train: Train{
 			Model: "tiny", BrokenLines: "skip", Accumulate: 1, Schedule: "constant", WarmupSteps: -1, WeightDecay: 0.1,
@@ -220,7 +220,7 @@ var sampleValues = map[string][4]string{
 	"kubernetes.kubeconfig":         {"a", "b", "c", "d"},
 	"kubernetes.namespace":          {"a", "b", "c", "d"},
 	"kubernetes.zone":               {"us-east-1a", "us-east-1b", "us-east-1c", "use1-az4"},
-	"kubernetes.pendingTimeout":     {"1m0s", "2m0s", "3m0s", "4m0s"},
+	"cluster.pendingTimeout":        {"1m0s", "2m0s", "3m0s", "4m0s"},
 	"kubernetes.queue":              {"a", "b", "c", "d"},
 	"kubernetes.priorityClass":      {"a", "b", "c", "d"},
 	"kubernetes.workerCPU":          {"1", "1500m", "2.5", "40"},

@@ -105,6 +105,11 @@ var settings = []setting{
 		rule:  trueOrFalse(),
 	},
 	{
+		key: "cluster.pendingTimeout", flag: "pending-timeout", arg: "DURATION", standard: "15m0s", doc: "how long pods and workers may wait for room; 0: for ever",
+		field: func(c *Config) any { return &c.Cluster.PendingTimeout },
+		rule:  duration(),
+	},
+	{
 		key: "cluster.name", flag: "ray-cluster", arg: "NAME", plain: "RAY_CLUSTER_NAME", doc: "name of the RayCluster; empty: trainyard- and your user name",
 		field:  func(c *Config) any { return &c.Cluster.Name },
 		rule:   matching("a name of a-z, 0-9 and -, at most 47 long", clusterName, maxClusterName),
@@ -178,12 +183,6 @@ var settings = []setting{
 		key: "kubernetes.headOnGPU", standard: "false", doc: "let the head run on a node with GPUs, where all have some",
 		field: func(c *Config) any { return &c.Kubernetes.HeadOnGPU },
 		rule:  trueOrFalse(),
-	},
-	{
-		key: "kubernetes.pendingTimeout", flag: "pending-timeout", arg: "DURATION", standard: "15m0s", doc: "how long pods may wait for room on nodes, or for an autoscaler to make it",
-		field:  func(c *Config) any { return &c.Kubernetes.PendingTimeout },
-		rule:   duration(),
-		remote: true,
 	},
 	{
 		key: "kubernetes.queue", flag: "queue", arg: "NAME", doc: "local queue of Kueue to wait in; empty: none",

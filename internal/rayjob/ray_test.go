@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/wait"
 )
 
 // These tests need a running Ray with a head and at least two worker nodes of
@@ -245,6 +247,60 @@ func TestRayStop(t *testing.T) {
 	job, err := c.Job(deadline(t), id)
 	if err != nil || job.Status != Stopped {
 		t.Errorf("status %s, error %v; log %q", job.Status, err, log.String())
+	}
+}
+
+// TestRayPlacement has a job ask for more than there is, in each of the ways that
+// Ray tells of, and for what there is.
+func TestRayPlacement(t *testing.T) {
+	c := newRay(t)
+	tests := []struct {
+		name, program string
+		want          Placement
+	}{
+		{
+			"placement group",
+			`ray.util.placement_group([{"CPU": 1}] * 4); time.sleep(600)`,
+			Placement{Waiting: []Resources{{"CPU": 1}, {"CPU": 1}, {"CPU": 1}, {"CPU": 1}}},
+		},
+		{
+			"actor",
+			`A = ray.remote(num_gpus=3)(type("A", (), {})); a = A.remote(); time.sleep(600)`,
+			Placement{Waiting: []Resources{{"CPU": 1, "GPU": 3}}},
+		},
+		{
+			"room",
+			`A = ray.remote(num_cpus=1)(type("A", (), {})); a = A.remote(); b = ray.util.placement_group([{"CPU": 9}]); time.sleep(600)`,
+			Placement{Placed: true, Waiting: []Resources{{"CPU": 9}}},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ctx := deadline(t)
+			name, file := newZip(t, "import ray, time\nray.init()\n"+test.program)
+			uri, _, err := c.Upload(ctx, name, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := submit(t, c, "python job.py", RuntimeEnv{WorkingDir: uri})
+			err = wait.For(ctx, wait.Options{Interval: 200 * time.Millisecond, Timeout: time.Minute}, func(ctx context.Context) (bool, string, error) {
+				job, err := c.Job(ctx, id)
+				if err != nil || job.ID == "" {
+					return false, string(job.Status), err
+				}
+				got, err := c.Placement(ctx, job.ID)
+				return reflect.DeepEqual(got, test.want), fmt.Sprintf("%+v", got), err
+			})
+			if err != nil {
+				t.Errorf("%v, want %+v", err, test.want)
+			}
+			if err := c.Stop(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.WaitForEnd(ctx, id, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -15,14 +15,14 @@ const stateLimit = "10000"
 // Node is a Ray node. Dead ones stay listed, and a node that replaces a dead
 // one may have its address: nodes are told apart by ID alone.
 type Node struct {
-	ID           string             `json:"node_id"`
-	Name         string             `json:"node_name"`
-	IP           string             `json:"node_ip"`
-	IsHead       bool               `json:"is_head_node"`
-	State        string             `json:"state"` // ALIVE or DEAD
-	StateMessage string             `json:"state_message"`
-	Resources    map[string]float64 `json:"resources_total"` // CPU, GPU, memory in bytes, …
-	EndMillis    int64              `json:"end_time_ms"`     // 0 while alive
+	ID           string    `json:"node_id"`
+	Name         string    `json:"node_name"`
+	IP           string    `json:"node_ip"`
+	IsHead       bool      `json:"is_head_node"`
+	State        string    `json:"state"` // ALIVE or DEAD
+	StateMessage string    `json:"state_message"`
+	Resources    Resources `json:"resources_total"` // CPU, GPU, memory in bytes, …
+	EndMillis    int64     `json:"end_time_ms"`     // 0 while alive
 }
 
 // Alive says whether the node is part of the cluster now.
@@ -63,13 +63,14 @@ type Actor struct {
 	PID        int        `json:"pid"`         // 0 until it has a process
 	Detached   bool       `json:"is_detached"` // lives on after its job
 	DeathCause DeathCause `json:"death_cause"`
+	// Resources are its own; those of a placement group's actors are the group's.
+	Resources        Resources `json:"required_resources"`
+	PlacementGroupID string    `json:"placement_group_id"`
 }
 
 // Actors returns the actors of the job with the internal id jobID.
 func (c *Client) Actors(ctx context.Context, jobID string) ([]Actor, error) {
-	return list[Actor](ctx, c, "actors", url.Values{
-		"filter_keys": {"job_id"}, "filter_predicates": {"="}, "filter_values": {jobID},
-	})
+	return list[Actor](ctx, c, "actors", ofJob("job_id", jobID))
 }
 
 // DeathCause is Ray's sentence on why an actor died; empty while it lives.

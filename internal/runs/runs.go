@@ -74,7 +74,9 @@ type Info struct {
 	Detached     bool       `json:"detached"`           // no client answers for it
 	FailFast     bool       `json:"failFast,omitempty"` // a FAIL of the fabric check ends the job
 	TimeoutS     float64    `json:"timeoutSeconds,omitempty"`
-	Owner        process.ID `json:"owner"` // the trainyard that runs or follows it
+	// PendingTimeoutS is how long workers may wait for room; 0: for ever.
+	PendingTimeoutS float64    `json:"pendingTimeoutSeconds,omitempty"`
+	Owner           process.ID `json:"owner"` // the trainyard that runs or follows it
 }
 
 // Git is the state of the working directory's repository.

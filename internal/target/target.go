@@ -5,6 +5,7 @@ package target
 
 import (
 	"context"
+	"errors"
 
 	"github.com/trainyard/trainyard/internal/rayjob"
 )
@@ -17,6 +18,10 @@ type Cluster interface {
 	// LogReader reads the log files of the cluster's nodes; nil where only the
 	// dashboard does.
 	LogReader(ray *rayjob.Client) rayjob.LogReader
+	// Lost watches what the cluster's jobs cannot do without, where that may go and
+	// Ray's API still answer. It returns an [ErrLost] that says why as soon as they
+	// are lost, and nil where ctx ends before or there is nothing to watch.
+	Lost(ctx context.Context) error
 
 	// Detach leaves the cluster to the job that runs on it.
 	Detach() error
@@ -26,6 +31,10 @@ type Cluster interface {
 	// End removes the cluster. It may be called again for one that is gone.
 	End(ctx context.Context) error
 }
+
+// ErrLost is that the head of a Ray cluster went away, and with it all jobs: their
+// drivers run there, and a new head knows nothing of them.
+var ErrLost = errors.New("the head of the Ray cluster is gone, and the job with it")
 
 // Endpoint is how a Ray cluster's HTTP API is reached.
 type Endpoint struct {

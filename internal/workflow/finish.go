@@ -43,6 +43,9 @@ func (f *following) conclude(end ending) error {
 	switch {
 	case end.failedFast:
 		return f.stoppedFor(end.verdict)
+	case end.noRoom != nil:
+		return fault.WithCode(fault.JobFailed, fault.WithHint("ask for fewer or smaller workers, or for more nodes; --pending-timeout says how long they may wait",
+			fmt.Errorf("running job %q: %w", info.SubmissionID, end.noRoom)))
 	case end.state == runs.Succeeded:
 		return Demanded(end.verdict)
 	case end.state == runs.Interrupted:

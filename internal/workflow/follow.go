@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainyard/trainyard/fabric"
@@ -16,7 +18,6 @@ import (
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
-	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
 
 const (
@@ -40,7 +41,8 @@ type following struct {
 	facts    target.Facts
 	lines    *lines
 	gatherer *evidence.Gatherer
-	machines []fabric.Machine // known once the job has ended
+	machines []fabric.Machine       // known once the job has ended
+	room     atomic.Pointer[string] // what the job's workers last waited for room for
 }
 
 // ending is how a job ended.
@@ -50,6 +52,8 @@ type ending struct {
 	verdict fabric.Verdict
 	// failedFast tells that the job was stopped for the verdict.
 	failedFast bool
+	// noRoom is why the job was stopped that had no workers; nil where it had.
+	noRoom *noRoomError
 }
 
 // follow shows the job's output and gathers its evidence until it has ended.
@@ -72,10 +76,14 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 
 	var end ending
 	job, state, err := f.await(ctx, leave)
-	if errors.Is(err, errFabricFail) {
+	switch {
+	case errors.Is(err, errFabricFail):
 		end.failedFast = true
 		job, err = f.stop()
 		state = runs.Stopped
+	case errors.As(err, &end.noRoom):
+		job, err = f.stop()
+		state = runs.Failed
 	}
 	if err != nil {
 		logs.stop()
@@ -134,20 +142,13 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		case <-waiting.Done():
 		}
 	}()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		f.watch(waiting, cancel)
-	}()
-	headWatched := make(chan struct{})
-	go func() {
-		defer close(headWatched)
-		f.watchHead(waiting, cancel)
-	}()
+	var watchers sync.WaitGroup
+	for _, watch := range []func(context.Context, func(error)){f.watch, f.watchHead, f.watchRoom} {
+		watchers.Go(func() { watch(waiting, cancel) })
+	}
 	defer func() {
 		cancel(nil)
-		<-watched
-		<-headWatched
+		watchers.Wait()
 	}()
 	job, err := f.client.WaitForEnd(waiting, f.run.Info.SubmissionID, f.pending)
 	if err == nil {
@@ -157,13 +158,16 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 	switch {
 	case cause == nil:
 		return rayjob.Job{}, "", f.lost(err)
-	case errors.Is(cause, kubernetes.ErrLost):
+	case errors.Is(cause, target.ErrLost):
 		return rayjob.Job{}, "", f.lost(cause)
 	case errors.Is(cause, errDetached):
 		return rayjob.Job{}, "", errDetached
 	case errors.Is(cause, errFabricFail):
 		f.Story.Warn("stopping the job: the wrong network carries it, and --fail-fast was asked for")
 		return rayjob.Job{}, "", errFabricFail
+	case errors.As(cause, new(*noRoomError)):
+		f.Story.Warn("stopping the job: " + cause.Error())
+		return rayjob.Job{}, "", cause
 	case errors.Is(cause, errTimeUp):
 		f.Story.Warn(fmt.Sprintf("stopping the job: its time of %s is up", time.Duration(f.run.Info.TimeoutS*float64(time.Second))))
 		job, err = f.stop()
@@ -211,7 +215,11 @@ func (f *following) pending(job rayjob.Job) {
 	case rayjob.Pending:
 		f.Story.Update(cmp.Or(job.Message, "waiting for Ray to start it"))
 	case rayjob.Running:
-		f.Story.Update("the driver runs, its workers are starting")
+		text := "the driver runs, its workers are starting"
+		if room := f.room.Load(); room != nil {
+			text = "waiting for room: " + *room
+		}
+		f.Story.Update(text)
 	case rayjob.Stopped, rayjob.Succeeded, rayjob.Failed:
 	}
 }

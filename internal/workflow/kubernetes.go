@@ -119,7 +119,7 @@ func (t *training) startPods(ctx context.Context) error {
 	facts := factsOf(t.spec)
 	cluster, err := kubernetes.Up(ctx, t.kube, kubernetes.Order{
 		RayCluster: wanted, Owner: t.owner(t.spec.Name), Facts: facts, Nodes: t.nodes,
-		PendingTimeout: t.cfg.Kubernetes.PendingTimeout, Progress: t.Story.Update,
+		PendingTimeout: t.cfg.Cluster.PendingTimeout, Progress: t.Story.Update,
 	})
 	if err != nil {
 		return err
@@ -188,10 +188,8 @@ var errOutOfReach = errors.New("its cluster does not answer")
 // watchHead calls end once the job is lost with the head of its RayCluster, and
 // returns then, or when ctx ends.
 func (f *following) watchHead(ctx context.Context, end func(error)) {
-	if cluster, ok := f.cluster.(*kubernetes.Cluster); ok {
-		if err := cluster.Lost(ctx); err != nil {
-			end(err)
-		}
+	if err := f.cluster.Lost(ctx); err != nil {
+		end(err)
 	}
 }
 
@@ -199,13 +197,13 @@ func (f *following) watchHead(ctx context.Context, end func(error)) {
 // head went away, or a new one does not know it. Else it may go on.
 func (f *following) lostInPods(err error) error {
 	if rayjob.IsNotFound(err) {
-		err = fmt.Errorf("%w: a new one has its place", kubernetes.ErrLost)
+		err = fmt.Errorf("%w: a new one has its place", target.ErrLost)
 	}
 	info := &f.run.Info
 	namespace, name, _ := strings.Cut(info.Cluster.ID, "/")
 	hint := fmt.Sprintf("see what became of its pods: kubectl get pods,events -n %s; the same command runs the job again", namespace)
 	code := fault.JobFailed
-	if errors.Is(err, kubernetes.ErrLost) {
+	if errors.Is(err, target.ErrLost) {
 		info.State = runs.Lost
 	} else {
 		err = fmt.Errorf("%w: %w", errOutOfReach, err)

@@ -140,7 +140,8 @@ func (t *training) create(ctx context.Context, req TrainRequest) error {
 		Target: t.cfg.Target, Command: req.Arguments, BuiltIn: len(t.cfg.Job.Command) == 0,
 		Git: gitState(ctx, t.cfg.Job.WorkingDir), Versions: runs.Versions{Trainyard: t.Version},
 		Package: runs.Package{Name: t.pkg.Name, Files: t.pkg.Files, Bytes: t.pkg.Bytes},
-		Expect:  t.cfg.Verify.Expect, FailFast: t.cfg.Verify.FailFast, Keep: keep, TimeoutS: t.cfg.Job.Timeout.Seconds(),
+		Expect:  t.cfg.Verify.Expect, FailFast: t.cfg.Verify.FailFast, Keep: keep,
+		TimeoutS: t.cfg.Job.Timeout.Seconds(), PendingTimeoutS: t.cfg.Cluster.PendingTimeout.Seconds(),
 	})
 	if err != nil {
 		return err

@@ -8,16 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/target"
 )
 
-// ErrLost is that the head of a RayCluster went away, and with it all jobs: their
-// drivers run there, and a new head knows nothing of them.
-var ErrLost = errors.New("the head of the Ray cluster is gone, and the job with it")
-
-// Lost watches the head. It returns an [ErrLost] that says why as soon as the
-// head that was ready at first is deleted, has failed or was started again, and
-// nil where ctx ends before, or where the pods may not be watched. That the API
-// server does not answer says nothing about the head.
+// Lost watches the head: jobs are lost as soon as the one that was ready at first
+// is deleted, has failed or was started again. Where the pods may not be watched
+// there is nothing to say, and that the API server does not answer says nothing
+// about the head.
 func (c *Cluster) Lost(ctx context.Context) error {
 	var first *corev1.Pod
 	err := c.kube.WatchPods(ctx, c.kube.Namespace, headOf(c.name), nil, func(seen kube.Seen) (bool, error) {
@@ -30,11 +27,11 @@ func (c *Cluster) Lost(ctx context.Context) error {
 			return false, nil
 		}
 		if why := lost(first, seen.Pods); why != "" {
-			return true, fmt.Errorf("%w: pod %s %s", ErrLost, first.Name, why)
+			return true, fmt.Errorf("%w: pod %s %s", target.ErrLost, first.Name, why)
 		}
 		return false, nil
 	})
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, target.ErrLost) {
 		return err
 	}
 	return nil

@@ -35,6 +35,9 @@ func (c Cluster) LogReader(ray *rayjob.Client) rayjob.LogReader {
 	return rayjob.AgentLogs{Client: ray, Agent: func(n rayjob.Node) string { return c.record.Agents[n.Name] }}
 }
 
+// Lost has nothing to watch: where the head is gone, its API is.
+func (c Cluster) Lost(context.Context) error { return nil }
+
 // Detach writes down that no process answers for the cluster.
 func (c Cluster) Detach() error {
 	_, err := c.store.Change(c.record.ID, func(r *Record) error {
