@@ -32,6 +32,7 @@ var layers = []layer{
 	{
 		name: "domain",
 		packages: []string{
+			"internal/addons",
 			"internal/config",
 			"internal/evidence",
 			"internal/instancetype",

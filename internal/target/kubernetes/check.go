@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/kube"
 )
 
 // Need is what a run wants of a cluster.
@@ -52,6 +53,7 @@ type Finding struct {
 	Where       []string `json:"where,omitempty"`       // nodes
 	Consequence string   `json:"consequence,omitempty"` // what comes of it
 	Remedy      string   `json:"remedy,omitempty"`      // a command, or what to do
+	Addon       string   `json:"addon,omitempty"`       // name of the add-on whose installation alone is the remedy
 }
 
 // Judge says what of a cluster's state stands in a job's way, in the order in
@@ -65,6 +67,9 @@ func Judge(s State, n Need) []Finding {
 	} {
 		all = append(all, rule(v)...)
 	}
+	for i, f := range all {
+		all[i].Addon = addonOf(f.Remedy)
+	}
 	if v.enough() {
 		for i, f := range all {
 			if f.Level == Problem && f.Consequence == noWorker {
@@ -73,6 +78,11 @@ func Judge(s State, n Need) []Finding {
 		}
 	}
 	return all
+}
+
+// addonOf is the add-on that a remedy installs, where that is all of it.
+func addonOf(remedy string) string {
+	return map[string]string{kube.InstallNVIDIA: "nvidia", kube.InstallEFA: "efa", kube.InstallKubeRay: "kuberay"}[remedy]
 }
 
 // noWorker is what comes of a node that does not offer what workers ask for.
@@ -200,7 +210,7 @@ func nodeArguments(command string, names []string, nodes []node) string {
 	return strings.Join(names[:manyNodes], " ") + " ..."
 }
 
-var commands = regexp.MustCompile(`\bkubectl\b|\btrainyard check\b|\bhelm (install|upgrade)\b`)
+var commands = regexp.MustCompile(`\bkubectl\b|\btrainyard (check|addons install)\b`)
 
 // WithFlags adds flags, such as --context, to the commands of all remedies, so
 // that they reach the cluster that was looked at.
@@ -210,12 +220,7 @@ func WithFlags(findings []Finding, flags string) []Finding {
 	}
 	aimed := slices.Clone(findings)
 	for i := range aimed {
-		aimed[i].Remedy = commands.ReplaceAllStringFunc(aimed[i].Remedy, func(command string) string {
-			if strings.HasPrefix(command, "helm") {
-				return command + " " + strings.ReplaceAll(flags, "--context", "--kube-context")
-			}
-			return command + " " + flags
-		})
+		aimed[i].Remedy = commands.ReplaceAllString(aimed[i].Remedy, "$0 "+strings.ReplaceAll(flags, "$", "$$"))
 	}
 	return aimed
 }

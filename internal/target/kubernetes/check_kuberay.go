@@ -54,7 +54,7 @@ func (v view) api() []Finding {
 	case !slices.Contains(served, "v1"):
 		return []Finding{{
 			Level: Problem, Check: "kuberay API", What: "ray.io/v1 is not served, only " + strings.Join(served, ", ") + ": the CRDs are of KubeRay 0.x",
-			Consequence: "no Ray cluster can be made", Remedy: "upgrade KubeRay to " + kubeRaySeries + " and apply its CRDs, which helm upgrade leaves as they are",
+			Consequence: "no Ray cluster can be made", Remedy: "upgrade KubeRay to " + kubeRaySeries + " and apply its CRDs, which an upgrade by Helm leaves as they are",
 		}}
 	case v.RayFields.Err != nil:
 		return unseen("kuberay API", v.RayFields.Err, "an old CRD drops what it does not know, the dashboard's password among it", "kubectl get crd rayclusters.ray.io -o yaml | grep authOptions")

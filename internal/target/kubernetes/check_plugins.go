@@ -27,6 +27,7 @@ var gpuTrouble = trouble{
 var efaTrouble = trouble{
 	what: "vpc.amazonaws.com/efa", role: EFAPlugin, install: kube.InstallEFA, isDriver: isEFADriver,
 	finds: "finds no interface: the instance was launched without EFA", thenDo: "launch the nodes with EFA interfaces, which cannot be added later; see",
+	presentLabel: "vpc.amazonaws.com/efa.present",
 }
 
 func isGPUDriver(driver string) bool { return driver == "gpu.nvidia.com" }
@@ -79,7 +80,7 @@ func passedOver(w Workload, it node, what string, t trouble) (string, string) {
 	case t.presentLabel != "" && strings.Contains(o.Affinity, t.presentLabel):
 		return what, "kubectl label node {nodes} " + t.presentLabel + "=true"
 	case o.Affinity != "":
-		return what, t.install + ", which does not choose by a list; or kubectl -n " + w.Namespace + " edit daemonset " + w.Name
+		return what, "add the type to its list, kubectl -n " + w.Namespace + " edit daemonset " + w.Name + ", or put ours in its place, which has it: remove it, then " + t.install
 	}
 	return what, tolerate(w, o.Taints[0])
 }

@@ -49,7 +49,7 @@ var breaks = []struct {
 	{"unread CRD", func(s *State, _ *Need) { s.RayFields.Err = errors.New("EOF") }, Unknown, "kuberay API", "EOF", "", "authOptions"},
 
 	{"operators unread", func(s *State, _ *Need) { s.Operators.Err = denied("deployments") }, Unknown, "kuberay operator", `user "guest" cannot list`, "", "kubectl get deployments"},
-	{"no operator", func(s *State, _ *Need) { s.Operators.Value = nil }, Unknown, "kuberay operator", "no Deployment", "", "helm install"},
+	{"no operator", func(s *State, _ *Need) { s.Operators.Value = nil }, Unknown, "kuberay operator", "no Deployment", "", kube.InstallKubeRay},
 	{"operator off", func(s *State, _ *Need) { s.Operators.Value[0].Wanted = 0 }, Problem, "kuberay operator", "scaled to 0", "", "--replicas 1"},
 	{"operator down", func(s *State, _ *Need) { s.Operators.Value[0].Ready = 0 }, Problem, "kuberay operator", "not ready", "", "kubectl -n kuberay logs"},
 	{"operator new", func(s *State, _ *Need) { s.Operators.Value[0].Image = "quay.io/kuberay/operator:v1.7.1" }, Warning, "kuberay operator", "v1.7.1, not 1.6.x", "", ""},
@@ -359,13 +359,13 @@ func TestNodeArguments(t *testing.T) {
 func TestWithFlags(t *testing.T) {
 	findings := []Finding{
 		{Remedy: "kubectl -n a get pods; kubectl -n a logs x"},
-		{Remedy: "upgrade KubeRay: helm install x"},
+		{Remedy: "trainyard addons install efa"},
 		{Remedy: "trainyard check --namespace a, or add it"},
 		{Remedy: "wait"},
 	}
 	want := []string{
 		"kubectl --context b -n a get pods; kubectl --context b -n a logs x",
-		"upgrade KubeRay: helm install --kube-context b x",
+		"trainyard addons install --context b efa",
 		"trainyard check --context b --namespace a, or add it",
 		"wait",
 	}

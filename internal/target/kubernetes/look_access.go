@@ -59,14 +59,15 @@ var wanted = []struct {
 	{ForWatch, "", "nodes", "list", true},
 	{ForWatch, "", "pods", "list", true},
 	{ForDown, "ray.io", "rayclusters", "delete", false},
-	{ForAddons, "", "namespaces", "create", true},
-	{ForAddons, "", "serviceaccounts", "create", true},
-	{ForAddons, "", "secrets", "create", true}, // in which Helm keeps what it installed
-	{ForAddons, "apps", "daemonsets", "create", true},
-	{ForAddons, "apps", "deployments", "create", true},
-	{ForAddons, "apiextensions.k8s.io", "customresourcedefinitions", "create", true},
-	{ForAddons, "rbac.authorization.k8s.io", "clusterroles", "create", true},
-	{ForAddons, "rbac.authorization.k8s.io", "clusterrolebindings", "create", true},
+	{ForAddons, "", "serviceaccounts", "create patch", true},
+	{ForAddons, "", "services", "create patch", true},
+	{ForAddons, "apps", "daemonsets", "create patch", true},
+	{ForAddons, "apps", "deployments", "create patch", true},
+	{ForAddons, "apiextensions.k8s.io", "customresourcedefinitions", "create patch", true},
+	{ForAddons, "rbac.authorization.k8s.io", "clusterroles", "create patch", true},
+	{ForAddons, "rbac.authorization.k8s.io", "clusterrolebindings", "create patch", true},
+	{ForAddons, "rbac.authorization.k8s.io", "roles", "create patch", true},
+	{ForAddons, "rbac.authorization.k8s.io", "rolebindings", "create patch", true},
 }
 
 func (e eye) permissions(ctx context.Context) []Permission {

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kube"
 )
 
 // Role is what a workload does for the cluster.
@@ -32,6 +34,7 @@ type Workload struct {
 	Kind            string // "Deployment" or "DaemonSet"
 	Namespace, Name string
 	Image           string
+	Manager         string         // who its label says manages it: "Helm", "trainyard"; empty: nobody
 	Wanted, Ready   int            // pods
 	Pod             corev1.PodSpec // of its template
 }
@@ -102,7 +105,7 @@ func (e eye) deployments(ctx context.Context) (operators Part[[]Operator], other
 	err := each(ctx, e, func() client.ObjectList { return &appsv1.DeploymentList{} }, client.ListOptions{}, func(d *appsv1.Deployment) {
 		role, image := roleOf(d.Labels, d.Spec.Template.Spec)
 		w := Workload{
-			Role: role, Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Image: image,
+			Role: role, Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Image: image, Manager: d.Labels[kube.ManagedByLabel],
 			Wanted: int(replicas(d.Spec.Replicas)), Ready: int(d.Status.ReadyReplicas), Pod: d.Spec.Template.Spec,
 		}
 		switch role {
@@ -172,7 +175,7 @@ func (e eye) daemonSets(ctx context.Context) ([]Workload, error) {
 	err := each(ctx, e, func() client.ObjectList { return &appsv1.DaemonSetList{} }, client.ListOptions{}, func(d *appsv1.DaemonSet) {
 		if role, image := roleOf(d.Labels, d.Spec.Template.Spec); role != "" {
 			found = append(found, Workload{
-				Role: role, Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, Image: image,
+				Role: role, Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, Image: image, Manager: d.Labels[kube.ManagedByLabel],
 				Wanted: int(d.Status.DesiredNumberScheduled), Ready: int(d.Status.NumberReady), Pod: d.Spec.Template.Spec,
 			})
 		}
