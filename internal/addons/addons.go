@@ -52,12 +52,9 @@ func (n Name) Version() string {
 	return map[Name]string{NVIDIA: nvidiaVersion, EFA: efaVersion, KubeRay: kubeRayVersion}[n]
 }
 
-// Parse reads names as a person writes them, each once, in the order of [Names];
-// none means all. Its error tells of every unknown one.
+// Parse reads names as a person writes them, each once, in the order of [Names].
+// Its error tells of every unknown one.
 func Parse(words []string) ([]Name, error) {
-	if len(words) == 0 {
-		return Names(), nil
-	}
 	var known []string
 	for _, name := range Names() {
 		known = append(known, string(name))

@@ -24,7 +24,7 @@ type Installed struct {
 // name is taken nothing is changed, and the error says by what. Of what the user
 // may not do, nothing is begun. It may be repeated, and goes on where a call
 // before it was interrupted.
-func Install(ctx context.Context, cluster *kube.Cluster, addon Name, objects []client.Object) (Installed, error) {
+func Install(ctx context.Context, cluster *kube.Cluster, addon Name, objects Set) (Installed, error) {
 	var did Installed
 	doing := "installing the " + addon.Title()
 	kept, err := foreignCRDs(ctx, cluster, objects)
@@ -51,7 +51,7 @@ func isCRD(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().K
 
 // foreignCRDs names the CustomResourceDefinitions among the objects that
 // somebody else has made already.
-func foreignCRDs(ctx context.Context, cluster *kube.Cluster, objects []client.Object) ([]string, error) {
+func foreignCRDs(ctx context.Context, cluster *kube.Cluster, objects Set) ([]string, error) {
 	var names []string
 	for _, o := range objects {
 		if !isCRD(o) {
@@ -71,7 +71,7 @@ func foreignCRDs(ctx context.Context, cluster *kube.Cluster, objects []client.Ob
 }
 
 // kindsOf are the kinds of objects, each once.
-func kindsOf(objects []client.Object) []schema.GroupVersionKind {
+func kindsOf(objects Set) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for _, o := range objects {
 		if kind := o.GetObjectKind().GroupVersionKind(); !slices.Contains(all, kind) {
@@ -82,7 +82,7 @@ func kindsOf(objects []client.Object) []schema.GroupVersionKind {
 }
 
 // prune removes what there is of an add-on beside the objects that it now has.
-func prune(ctx context.Context, cluster *kube.Cluster, addon Name, objects []client.Object) (int, error) {
+func prune(ctx context.Context, cluster *kube.Cluster, addon Name, objects Set) (int, error) {
 	there, err := made(ctx, cluster, addon)
 	if err != nil {
 		return 0, err

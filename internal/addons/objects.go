@@ -27,9 +27,11 @@ type Order struct {
 	Nodes    Nodes
 }
 
-// Objects returns what an add-on is made of, in the order in which it is to be
-// applied. Charts are fetched, and checked, here; the cluster is not asked.
-func Objects(ctx context.Context, o Order) ([]client.Object, error) {
+// A Set is what an add-on is made of, in the order in which it is applied.
+type Set []client.Object
+
+// Objects returns what an add-on is made of. Charts are fetched, and checked, here; the cluster is not asked.
+func Objects(ctx context.Context, o Order) (Set, error) {
 	var made []*unstructured.Unstructured
 	var err error
 	switch o.Addon {
@@ -101,7 +103,7 @@ func content(object any) map[string]any {
 
 // ordered labels objects and sorts them, so that each finds what it refers to.
 // An object of a kind that [Remove] does not know is an error.
-func ordered(addon Name, objects []*unstructured.Unstructured) ([]client.Object, error) {
+func ordered(addon Name, objects []*unstructured.Unstructured) (Set, error) {
 	for _, u := range objects {
 		if !slices.Contains(kinds(), kindOf(u)) && u.GetKind() != crdKind {
 			return nil, fmt.Errorf("preparing the %s: its chart makes a %s, which could not be removed again", addon.Title(), u.GetKind())
@@ -116,7 +118,7 @@ func ordered(addon Name, objects []*unstructured.Unstructured) ([]client.Object,
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(slices.Index(kinds(), kindOf(a)), slices.Index(kinds(), kindOf(b)))
 	})
-	sorted := make([]client.Object, 0, len(objects))
+	sorted := make(Set, 0, len(objects))
 	for _, u := range objects {
 		sorted = append(sorted, u)
 	}

@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	helmchart "helm.sh/helm/v4/pkg/chart"
 	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -26,13 +27,20 @@ const crdFolder = "crds/"
 
 // render returns the objects of a chart, CustomResourceDefinitions among them.
 // The chart's dependencies and miscellaneous files are left out: what
-// [contentOf] does not see is not used.
+// [contentOf] does not see is not used. Values are put together here rather than
+// by Helm, whose checks of schemas cost every start of the program 4 ms.
 func render(ctx context.Context, c *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
 	c.SetDependencies()
 	c.Files = slices.DeleteFunc(c.Files, func(f *common.File) bool { return !strings.HasPrefix(f.Name, crdFolder) })
-	all, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: c.Name(), Namespace: Namespace, Revision: 1, IsInstall: true}, nil)
+	metadata, err := helmchart.NewAccessor(c)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the values of chart %s: %w", c.Name(), err)
+		return nil, fmt.Errorf("reading chart %s: %w", c.Name(), err)
+	}
+	all := common.Values{
+		"Chart":        metadata.MetadataAsMap(),
+		"Capabilities": common.DefaultCapabilities,
+		"Release":      map[string]any{"Name": c.Name(), "Namespace": Namespace, "Service": "Helm", "Revision": 1, "IsInstall": true, "IsUpgrade": false},
+		"Values":       loader.MergeMaps(c.Values, values),
 	}
 	files, err := engine.Engine{}.RenderWithContext(ctx, c, all)
 	if err != nil {

@@ -105,7 +105,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 	root.AddCommand(
 		a.trainCommand(), a.attachCommand(), a.stopCommand(), a.downCommand(),
 		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(), a.checkCommand(),
-		a.initCommand(), a.configCommand(), a.renderCommand(), a.versionCommand(),
+		a.initCommand(), a.configCommand(), a.renderCommand(), a.addonsCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")
 	return root
@@ -221,8 +221,18 @@ func buildVersion() string {
 	return "devel"
 }
 
-// openRun opens the run that the arguments name: at most one, else the newest
-// that goes on, or the newest of all.
-func openRun(w workflow.Workspace, args []string) (*runs.Run, error) {
-	return w.Runs.OpenCurrent(cmp.Or(append(args, "")...))
+// withRun runs a story about the run that the arguments name: at most one, else
+// the newest that goes on, or the newest of all.
+func (a *app) withRun(cmd *cobra.Command, args []string, story func(workflow.Workspace, *runs.Run) error) error {
+	cfg, err := loadConfig(cmd, nil)
+	if err != nil {
+		return err
+	}
+	return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
+		run, err := w.Find(cmd.Context(), cfg, cmp.Or(append(args, "")...))
+		if err != nil {
+			return err
+		}
+		return story(w, run)
+	})
 }

@@ -10,16 +10,16 @@ import (
 // groupAnnotation marks a flag with the title of its group.
 const groupAnnotation = "trainyard_group"
 
-// AddFlags adds the flags of the named top-level keys of the run file, such
-// as "target" or "cluster", to fs; of all of them if none is named. Values are
-// kept as text and checked by [Load], which reports every wrong one at once.
+// AddFlags adds the flags of the named keys of the run file to fs: of a section,
+// such as "cluster", or of one setting, such as "kubernetes.context"; all flags if
+// none is named. Values are kept as text and checked by [Load], which reports
+// every wrong one at once.
 func AddFlags(fs *pflag.FlagSet, keys ...string) {
 	for _, g := range groups {
-		if len(keys) > 0 && !slices.Contains(keys, g.name) {
-			continue
-		}
 		for i := range settings {
-			if s := &settings[i]; section(s.key) == g.name && s.flag != "" {
+			s := &settings[i]
+			named := len(keys) == 0 || slices.Contains(keys, g.name) || slices.Contains(keys, s.key)
+			if named && section(s.key) == g.name && s.flag != "" {
 				addFlag(fs, s, g.title)
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/addons"
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/instancetype"
@@ -39,6 +41,15 @@ func (c ClusterCheck) Count(level kubernetes.Level) int {
 		}
 	}
 	return n
+}
+
+// Fixable are the add-ons whose installation is the remedy of a problem.
+func (c ClusterCheck) Fixable() []addons.Name {
+	return slices.DeleteFunc(addons.Names(), func(name addons.Name) bool {
+		return !slices.ContainsFunc(c.Findings, func(f kubernetes.Finding) bool {
+			return f.Addon == string(name) && f.Level != kubernetes.Unknown
+		})
+	})
 }
 
 // Err is the error of a cluster that has problems; nil where there are none.
