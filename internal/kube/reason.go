@@ -64,8 +64,7 @@ func (r Reason) WithLog(lines string) Reason {
 // WhyNotReady says why a pod is not ready. events are those about it, in any
 // order. nodes are those that it might run on, or all; without them a resource
 // that no node has cannot be told from one that others use.
-func WhyNotReady(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) Reason {
-	events = byTime(events)
+func WhyNotReady(pod *corev1.Pod, events []corev1.Event, nodes *Nodes) Reason {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return leaving(pod, nodes)
@@ -73,6 +72,9 @@ func WhyNotReady(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) Re
 		return driven(pod.Status.Reason, pod.Status.Message)
 	case condition(pod, corev1.PodReady).Status == corev1.ConditionTrue:
 		return Reason{}
+	}
+	events = byTime(events)
+	switch {
 	case condition(pod, corev1.PodScheduled).Status != corev1.ConditionTrue && pod.Spec.NodeName == "":
 		return notScheduled(pod, events, nodes)
 	}
@@ -83,7 +85,7 @@ func WhyNotReady(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) Re
 }
 
 // leaving is about a pod that was deleted: by whom, and what it waits for.
-func leaving(pod *corev1.Pod, nodes []corev1.Node) Reason {
+func leaving(pod *corev1.Pod, nodes *Nodes) Reason {
 	r := Reason{Cause: Leaving, Outlook: Doubtful, Text: "it is being deleted"}
 	if target := condition(pod, corev1.DisruptionTarget); target.Status == corev1.ConditionTrue {
 		r = driven(target.Reason, target.Message)
@@ -102,12 +104,9 @@ func driven(reason, message string) Reason {
 }
 
 // nodeLost says whether the pod's node does not answer.
-func nodeLost(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) (Reason, bool) {
+func nodeLost(pod *corev1.Pod, events []corev1.Event, nodes *Nodes) (Reason, bool) {
 	r := Reason{Cause: NodeLost, Outlook: Doubtful, Hint: "See what became of it: kubectl describe node " + pod.Spec.NodeName}
-	for _, node := range nodes {
-		if node.Name != pod.Spec.NodeName {
-			continue
-		}
+	if node := nodes.named(pod.Spec.NodeName); node != nil {
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 				r.Text = fmt.Sprintf("its node %s is not ready: %s", node.Name, sentence(c.Reason, c.Message))

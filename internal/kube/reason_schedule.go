@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // The events by which autoscalers say what they do about a pod: the cluster
@@ -22,7 +21,7 @@ const (
 )
 
 // notScheduled is about a pod without a node.
-func notScheduled(pod *corev1.Pod, events []corev1.Event, nodes []corev1.Node) Reason {
+func notScheduled(pod *corev1.Pod, events []corev1.Event, nodes *Nodes) Reason {
 	scheduled := condition(pod, corev1.PodScheduled)
 	switch scheduled.Reason {
 	case corev1.PodReasonSchedulingGated:
@@ -71,38 +70,28 @@ func autoscaler(events []corev1.Event) *corev1.Event {
 // has, be it free or used: that one does not come by waiting. It returns "" where
 // there is none, and where no node has the labels of the pod's nodeSelector;
 // affinities and taints it leaves to the scheduler.
-func lacking(pod *corev1.Pod, nodes []corev1.Node) (text, hint string) {
-	selector := labels.SelectorFromSet(pod.Spec.NodeSelector)
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n corev1.Node) bool { return !selector.Matches(labels.Set(n.Labels)) })
-	if len(nodes) == 0 {
+func lacking(pod *corev1.Pod, nodes *Nodes) (text, hint string) {
+	there := nodes.offer(pod.Spec.NodeSelector)
+	if len(there.nodes) == 0 {
 		return "", ""
 	}
 	wanted := requests(pod)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		quantity := wanted[name]
-		most, where := nodes[0].Status.Allocatable[name], nodes[0].Name
-		for _, node := range nodes[1:] {
-			if has := node.Status.Allocatable[name]; has.Cmp(most) > 0 {
-				most, where = has, node.Name
-			}
+		quantity, best := wanted[name], there.most[name]
+		switch {
+		case quantity.Cmp(best.quantity) <= 0:
+		case best.quantity.IsZero():
+			return fmt.Sprintf("no node that it may run on has %s (%s)", name, some(there.nodes)), pluginHints[name]
+		default:
+			return fmt.Sprintf("it asks for %s of %s, and no node that it may run on has more than %s (%s)",
+				quantity.String(), name, best.quantity.String(), best.node), ""
 		}
-		if quantity.Cmp(most) <= 0 {
-			continue
-		}
-		if most.IsZero() {
-			return fmt.Sprintf("no node that it may run on has %s (%s)", name, some(nodes)), pluginHints[name]
-		}
-		return fmt.Sprintf("it asks for %s of %s, and no node that it may run on has more than %s (%s)", quantity.String(), name, most.String(), where), ""
 	}
 	return "", ""
 }
 
 // some names a few nodes.
-func some(nodes []corev1.Node) string {
-	names := make([]string, 0, len(nodes))
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
+func some(names []string) string {
 	if len(names) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 	}

@@ -209,7 +209,7 @@ func TestWhyNotReady(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			pod, nodes := parse[corev1.Pod](t, test.pod), parse[[]corev1.Node](t, test.nodes)
-			r := WhyNotReady(&pod, parse[[]corev1.Event](t, test.events), nodes)
+			r := WhyNotReady(&pod, parse[[]corev1.Event](t, test.events), NodesOf(nodes))
 			wantReason(t, r, test.cause, test.outlook, test.text, test.hint)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,10 @@ type Seen struct {
 // Events returns the latest events about an object, the first first. Besides
 // those of pods it has those of the objects that the watch was asked for.
 func (s Seen) Events(about types.UID) []corev1.Event { return s.events[about] }
+
+// lookPause is between two looks: the pods of a large cluster change hundreds of
+// times a second, and nobody reads as fast.
+const lookPause = 100 * time.Millisecond
 
 // WatchPods watches the pods in a namespace that a selector finds, with the
 // events about them, and about other objects whose identifiers are given. It
@@ -73,6 +78,7 @@ func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector clie
 		if done, err := look(seen); done || err != nil {
 			return err
 		}
+		_ = wait.Sleep(ctx, lookPause) // its end is seen above
 	}
 }
 

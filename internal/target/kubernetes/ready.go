@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/fault"
@@ -37,7 +36,7 @@ type podReason struct {
 
 // readinessOf counts the ready pods of a RayCluster and says what the others, and
 // those that do not exist yet, wait for.
-func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes []corev1.Node) readiness {
+func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes) readiness {
 	r := readiness{want: want}
 	for _, pod := range seen.Pods {
 		reason := kube.WhyNotReady(pod, seen.Events(pod.UID), nodes)

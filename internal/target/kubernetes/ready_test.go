@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,6 +62,31 @@ func TestReadiness(t *testing.T) {
 		err := got.hopeless()
 		if (err == nil) != (test.hopeless == "") || err != nil && !strings.Contains(err.Error(), test.hopeless) {
 			t.Errorf("%s: hopeless %v, want %q", test.name, err, test.hopeless)
+		}
+	}
+}
+
+// BenchmarkReadiness looks once at a thousand pods that no node of a thousand has
+// room for.
+func BenchmarkReadiness(b *testing.B) {
+	seen := kube.Seen{Pods: []*corev1.Pod{rayPod("head", "head", true)}}
+	for i := range 1000 {
+		pod := rayPod(fmt.Sprintf("worker-%d", i), "worker", false)
+		pod.Spec.NodeSelector = map[string]string{"role": "gpu-worker"}
+		pod.Spec.Containers = []corev1.Container{{Name: "w", Resources: corev1.ResourceRequirements{Requests: resources("cpu", "160", "memory", "1600Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32")}}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1000 nodes are available: 1000 Insufficient nvidia.com/gpu."}}
+		seen.Pods = append(seen.Pods, pod)
+	}
+	nodes := make([]corev1.Node, 1000)
+	for i := range nodes {
+		nodes[i] = freshNode(fmt.Sprintf("node-%d", i))
+		nodes[i].Status.Allocatable = resources("cpu", "190", "memory", "2000Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32")
+		nodes[i].Labels["role"] = "gpu-worker"
+	}
+	those := kube.NodesOf(nodes)
+	for b.Loop() {
+		if r := readinessOf(1000, seen, "", those); r.workers != 0 || len(r.reasons) != 1 {
+			b.Fatal(r)
 		}
 	}
 }

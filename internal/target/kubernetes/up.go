@@ -14,14 +14,12 @@ import (
 
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/kube"
-	"github.com/trainyard/trainyard/internal/target"
 )
 
 // Order says which RayCluster to bring up and how long to wait for it.
 type Order struct {
 	RayCluster *rayv1.RayCluster
 	Owner      kube.Owner
-	Facts      target.Facts
 	Nodes      []corev1.Node // of the cluster, as they were seen
 
 	// PendingTimeout is how long pods may wait for room, or for an autoscaler to
@@ -48,7 +46,7 @@ func complete(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) 
 	if err := awaitPods(ctx, k, order, uid); err != nil {
 		return nil, err
 	}
-	cluster, err := Open(ctx, k, order.Owner, order.RayCluster.Name, order.Facts)
+	cluster, err := Open(ctx, k, order.Owner, order.RayCluster.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,7 @@ func complete(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) 
 
 // awaitPods returns when head and workers are ready.
 func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) error {
-	name, want := order.RayCluster.Name, order.Facts.Nodes
+	name, want := order.RayCluster.Name, FactsOf(order.RayCluster).Nodes
 	if order.PendingTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, order.PendingTimeout, errPending)
@@ -74,8 +72,9 @@ func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID)
 	silence := time.AfterFunc(operatorPatience, func() { progress(operatorSilent) })
 	defer silence.Stop()
 	var now readiness
+	nodes := kube.NodesOf(order.Nodes)
 	err := k.WatchPods(ctx, k.Namespace, podsOf(name), []types.UID{uid}, func(seen kube.Seen) (bool, error) {
-		now = readinessOf(want, seen, uid, order.Nodes)
+		now = readinessOf(want, seen, uid, nodes)
 		if !now.silent {
 			silence.Stop()
 		}
