@@ -13,6 +13,9 @@
 //	                           which Ray runs where these are mounted
 //	TRAINYARD_TEST_MOUNTS      with -nodes: folders of this machine, with colons
 //	                           between them, to be mounted where they are
+//	TRAINYARD_TEST_PYTHON      with -nodes: the interpreter that is there, with Ray
+//
+// and finds kubectl on its PATH, with -nodes KubeRay's plugin for it, too.
 //
 // Without a command it prints the variables once the cluster works, as a shell
 // reads them, and keeps it until its standard input ends or it is interrupted.
@@ -113,12 +116,17 @@ func run(ctx context.Context, buildOnly bool, nodes int, dir string, argv []stri
 			return err
 		}
 	}
+	clients := dirs.Kubectl
+	if nodes > 0 {
+		clients += string(os.PathListSeparator) + dirs.KubectlRay
+	}
 	return beside(ctx, options, func(ctx context.Context, variables []string) error {
 		variables = append(variables, told...)
+		path := "PATH=" + clients + string(os.PathListSeparator)
 		if len(argv) == 0 {
-			return hold(ctx, variables)
+			return hold(ctx, append(variables, path+"$PATH"))
 		}
-		return command(ctx, root, argv, variables)
+		return command(ctx, root, argv, append(variables, path+os.Getenv("PATH")))
 	})
 }
 

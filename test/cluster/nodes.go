@@ -45,6 +45,7 @@ func withNodes(ctx context.Context, options *controlplane.Options, n int, root, 
 	return []string{
 		"TRAINYARD_TEST_IMAGE=" + image.Name,
 		"TRAINYARD_TEST_MOUNTS=" + strings.Join(env.Folders, string(os.PathListSeparator)),
+		"TRAINYARD_TEST_PYTHON=" + interpreter,
 	}, nil
 }
 

@@ -35,8 +35,10 @@ type Dirs struct {
 	Kubernetes string // kube-apiserver, kube-controller-manager, kube-scheduler
 	KubeRay    string // kuberay-operator; crds
 	Kwok       string // kwok; crds, stages
+	Kubectl    string // kubectl
 
-	Kubelet    string // kubelet; this and what follows only for real nodes
+	KubectlRay string // kubectl-ray; this and what follows only for real nodes
+	Kubelet    string // kubelet
 	Containerd string // containerd, containerd-shim-runc-v2, ctr
 	CNI        string // bridge, loopback, host-local
 	CoreDNS    string // coredns
@@ -62,6 +64,7 @@ func Ensure(ctx context.Context, cacheDir, pins string, nodes bool, tell func(st
 	}
 	return Dirs{
 		Etcd: dirs["etcd"], Kubernetes: dirs["kubernetes"], KubeRay: dirs["kuberay"], Kwok: dirs["kwok"],
+		Kubectl: dirs["kubectl"], KubectlRay: dirs["kubectl-ray"],
 		Kubelet: dirs["kubelet"], Containerd: dirs["containerd"], CNI: dirs["cni"], CoreDNS: dirs["coredns"],
 	}, nil
 }

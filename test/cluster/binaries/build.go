@@ -19,8 +19,10 @@ const stopPatience = 10 * time.Second
 func (s set) build(ctx context.Context, pin, version, dir string, tell func(string)) error {
 	for _, name := range slices.Sorted(maps.Keys(s.commands)) {
 		began := time.Now()
+		stop := everyMinute(func() { tell(fmt.Sprintf("  %s, for %s now", name, time.Since(began).Round(time.Second))) })
 		_, err := goCommand(ctx, pin, "build", "-trimpath", "-buildvcs=false", "-ldflags", s.linkerFlags(version),
 			"-o", filepath.Join(dir, name), s.commands[name])
+		stop()
 		if err != nil {
 			return err
 		}
@@ -39,6 +41,23 @@ func (s set) build(ctx context.Context, pin, version, dir string, tell func(stri
 		}
 	}
 	return nil
+}
+
+// everyMinute calls tell each minute until stop is called.
+func everyMinute(tell func()) (stop func()) {
+	tick := time.NewTicker(time.Minute)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-tick.C:
+				tell()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { tick.Stop(); close(done) }
 }
 
 // linkerFlags leaves out symbols, and says the version where the programs are

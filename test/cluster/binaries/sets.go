@@ -30,6 +30,13 @@ var sets = []set{
 		stamp: "k8s.io/component-base/version",
 	},
 	{
+		name:     "kubectl",
+		pin:      "kubernetes",
+		module:   "k8s.io/kubernetes",
+		commands: map[string]string{"kubectl": "k8s.io/kubernetes/cmd/kubectl"},
+		stamp:    "k8s.io/component-base/version",
+	},
+	{
 		name:     "kuberay",
 		pin:      "kuberay",
 		module:   "github.com/ray-project/kuberay/ray-operator",
@@ -50,8 +57,15 @@ var sets = []set{
 	},
 }
 
-// nodeSets are what real nodes need beside it.
+// nodeSets are what real nodes need beside it, and KubeRay's own client, for
+// which there is more to see in real pods.
 var nodeSets = []set{
+	{
+		name:     "kubectl-ray",
+		pin:      "kubectl-ray",
+		module:   "github.com/ray-project/kuberay",
+		commands: map[string]string{"kubectl-ray": "github.com/ray-project/kuberay/kubectl-plugin/cmd"},
+	},
 	{
 		name:     "kubelet", // apart from the control plane, which most runs make do with
 		pin:      "kubernetes",
