@@ -10,7 +10,6 @@ import (
 	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/raycluster"
-	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
 
@@ -130,10 +129,9 @@ func train(ctx context.Context, p place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kind, told := s.Worker, 0
+	told := 0
 	up, err := kubernetes.Up(ctx, p.cluster, kubernetes.Order{
 		RayCluster: cluster, Owner: owner(), Nodes: state.Nodes.Value,
-		Facts:    target.Facts{Nodes: s.Workers, WorkersPerNode: kind.GPUs, GPUs: s.Workers * kind.GPUs, Hosts: s.Workers},
 		Progress: func(string) { told++ },
 	})
 	if err != nil {

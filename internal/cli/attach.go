@@ -16,17 +16,18 @@ func (a *app) attachCommand() *cobra.Command {
 		Short:   "Follow a detached run to its end",
 		Long: `Follow a detached run, the newest that goes on where none is named: all its
 output from the first line, then its verdict and exit code, as train itself would have given
-them. Ctrl-C leaves the run going.`,
+them. Ctrl-C leaves the run going.
+
+With --target kubernetes it may be any job on a RayCluster of trainyard's in the
+namespace, by its name in trainyard status, wherever it was started from.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return err
 			}
 			var run *runs.Run
-			err := a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
-				if run, err = openRun(w, args); err != nil {
-					return err
-				}
+			err := a.withRun(cmd, args, func(w workflow.Workspace, found *runs.Run) error {
+				run = found
 				return w.Attach(cmd.Context(), run)
 			})
 			if run != nil && run.Info.State.Final() {
@@ -35,28 +36,26 @@ them. Ctrl-C leaves the run going.`,
 			return err
 		},
 	}
+	addWhereFlags(cmd)
 	addOutputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 
 func (a *app) stopCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "stop [RUN]",
 		GroupID: "run",
 		Short:   "Stop a run's job; its logs and verdict are kept",
 		Long: `Stop the job of a run, the newest that goes on where none is named. The trainyard
-that follows the run ends it; where none does, stop gathers logs and verdict.`,
+that follows the run ends it; where none does, stop gathers logs and verdict. With
+--target kubernetes it may be a job that was started elsewhere, as for attach.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
-				run, err := openRun(w, args)
-				if err != nil {
-					return err
-				}
-				return w.Stop(cmd.Context(), run)
-			})
+			return a.withRun(cmd, args, func(w workflow.Workspace, run *runs.Run) error { return w.Stop(cmd.Context(), run) })
 		},
 	}
+	addWhereFlags(cmd)
+	return cmd
 }
 
 func (a *app) downCommand() *cobra.Command {
@@ -82,8 +81,7 @@ RayCluster that train made there, and wait until it is gone.`,
 			})
 		},
 	}
-	addRunFileFlag(cmd)
-	config.AddFlags(cmd.Flags(), "target", "kubernetes")
+	addWhereFlags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "end clusters that a run uses, too; those runs are lost")
 	return cmd
 }

@@ -14,7 +14,17 @@ import (
 )
 
 func addRunFileFlag(cmd *cobra.Command) {
-	cmd.Flags().StringP("file", "f", "", "`PATH` of the run file, instead of trainyard.yaml in this folder")
+	short := "f"
+	if cmd.Flags().ShorthandLookup(short) != nil {
+		short = "" // it means something else here
+	}
+	cmd.Flags().StringP("file", short, "", "`PATH` of the run file, instead of trainyard.yaml in this folder")
+}
+
+// addWhereFlags adds those that say where a run is.
+func addWhereFlags(cmd *cobra.Command) {
+	addRunFileFlag(cmd)
+	config.AddFlags(cmd.Flags(), "target", "kubernetes")
 }
 
 // loadConfig merges flags, environment and run file.

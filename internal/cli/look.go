@@ -100,8 +100,7 @@ interfaces the nodes have left.`,
 			})
 		},
 	}
-	addRunFileFlag(cmd)
-	config.AddFlags(cmd.Flags(), "target", "kubernetes")
+	addWhereFlags(cmd)
 	addOutputFlag(cmd, &output, "text", "json")
 	return cmd
 }
@@ -145,19 +144,17 @@ func (a *app) logsCommand() *cobra.Command {
 		Short:   "Print everything that a run's driver and workers printed",
 		Long: `Print everything that a run's driver and workers printed, each line behind the
 name of who printed it: of the run that is named, else of the newest that goes
-on, else of the newest.`,
+on, else of the newest. With --target kubernetes it may be a job that was started
+elsewhere, as for attach.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
-				run, err := openRun(w, args)
-				if err != nil {
-					return err
-				}
+			return a.withRun(cmd, args, func(w workflow.Workspace, run *runs.Run) error {
 				return w.Logs(cmd.Context(), run, follow, a.streams.Out)
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job ends")
+	addWhereFlags(cmd)
 	return cmd
 }
 

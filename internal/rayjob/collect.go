@@ -72,12 +72,13 @@ type Collector struct {
 	// nor those of Emit.
 	Gap func(Gap)
 
+	Now          bool          // read what there is and end, though the job goes on
 	Interval     time.Duration // least pause between two looks at a file; 0 means one second
 	Parallel     int           // most reads at a time; 0 means 8. The dashboard hangs at 100.
 	MaxFileBytes int64         // what is read of one file; 0 means all
 }
 
-// Run collects until the job has ended and all is read. What could not be read
+// Run collects until the job has ended, or the first look is over, and all is read. What could not be read
 // is a Gap, not an error: Run fails only where the context ends or the cluster
 // no longer answers for the job.
 func (c *Collector) Run(ctx context.Context) error {
@@ -144,6 +145,9 @@ func (s *collection) watch(ctx context.Context) error {
 		}
 		if err := s.discover(ctx); err != nil {
 			return err
+		}
+		if s.Now && s.allListed() {
+			return nil
 		}
 		if job.Status.Terminal() {
 			if ended.IsZero() {

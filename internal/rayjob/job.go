@@ -43,7 +43,8 @@ type Job struct {
 	EndMillis      int64             `json:"end_time"` // 0 until the end
 }
 
-// SurveyKey is the key in the Metadata of jobs of ours that only look at nodes.
+// SurveyKey is the key in the Metadata of jobs of ours that only look at nodes; its
+// value is the submission id of the job that they do it for.
 const SurveyKey = "trainyard_survey"
 
 // Start returns the time of submission.

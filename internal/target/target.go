@@ -48,6 +48,8 @@ type Facts struct {
 	WorkersPerNode int // training workers that fit on one
 	GPUs           int // GPUs in all
 	Hosts          int // machines that the nodes are, to NCCL
+	// InstanceType is EC2's, of the nodes that take work; empty where not known.
+	InstanceType string
 }
 
 // Workers is how many training workers run at once.

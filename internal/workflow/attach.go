@@ -26,6 +26,9 @@ func (w Workspace) Attach(ctx context.Context, run *runs.Run) error {
 	if !run.Info.Detached && run.Info.Owner.Alive() {
 		return followed(run)
 	}
+	if err := w.adopt(run); err != nil {
+		return err
+	}
 	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {
 		return w.without(run, err)
@@ -86,6 +89,7 @@ func (w Workspace) followToEnd(ctx context.Context, run *runs.Run, cluster targe
 		return err
 	}
 	w.Story.Add(events)
+	f.recallCounters(ctx)
 	w.Story.Begin(ui.JobStep)
 	end, err := f.follow(ctx, true)
 	if run.Info.State == runs.Lost {
@@ -119,6 +123,9 @@ func (w Workspace) Stop(ctx context.Context, run *runs.Run) error {
 	if run.Info.Submitted == nil && run.Info.Owner.Alive() {
 		w.Story.Note(fmt.Sprintf("run %s has no job yet; interrupted the trainyard that prepares it (process %d)", run.Info.ID, run.Info.Owner.PID))
 		return run.Info.Owner.Interrupt()
+	}
+	if err := w.adopt(run); err != nil {
+		return err
 	}
 	cluster, err := w.clusterOf(ctx, run)
 	if err != nil {

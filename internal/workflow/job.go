@@ -112,7 +112,7 @@ func submission(cfg *config.Config, run *runs.Run, args []string, packageURI str
 		ID:         run.Info.SubmissionID,
 		Entrypoint: shellJoin(args),
 		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env, Pip: pip},
-		Metadata:   map[string]string{"trainyard_run": run.Info.ID},
+		Metadata:   metadata(run.Info),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/train"
 )
@@ -256,7 +257,7 @@ func TestSubmission(t *testing.T) {
 	if diff := cmp.Diff(want, s.RuntimeEnv.EnvVars); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
-	if s.Entrypoint != "python 'x y'" || s.RuntimeEnv.WorkingDir != "gcs://p.zip" || s.Metadata["trainyard_run"] != "20261130-abcd" {
+	if s.Entrypoint != "python 'x y'" || s.RuntimeEnv.WorkingDir != "gcs://p.zip" || termsOf(rayjob.Job{Metadata: s.Metadata}).Run != "20261130-abcd" {
 		t.Errorf("submission = %+v", s)
 	}
 

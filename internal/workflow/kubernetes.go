@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,9 +115,8 @@ func (t *training) startPods(ctx context.Context) error {
 	if err != nil {
 		return fault.WithCode(fault.Usage, err)
 	}
-	facts := factsOf(t.spec)
 	cluster, err := kubernetes.Up(ctx, t.kube, kubernetes.Order{
-		RayCluster: wanted, Owner: t.owner(t.spec.Name), Facts: facts, Nodes: t.nodes,
+		RayCluster: wanted, Owner: t.owner(t.spec.Name), Nodes: t.nodes,
 		PendingTimeout: t.cfg.Cluster.PendingTimeout, Progress: t.Story.Update,
 	})
 	if err != nil {
@@ -130,22 +128,13 @@ func (t *training) startPods(ctx context.Context) error {
 		return err
 	}
 	t.run.Info.Versions.Image = cmp.Or(image, t.spec.Image)
+	facts := cluster.Facts()
 	t.run.Info.Cluster = runs.Cluster{
 		ID: cluster.ID(), Kubeconfig: t.cfg.Kubernetes.Kubeconfig, Context: t.kube.Context, Address: cluster.Endpoint().Address,
 		Nodes: facts.Nodes, WorkersPerNode: facts.WorkersPerNode, GPUs: facts.GPUs,
 	}
 	t.Story.Done(fmt.Sprintf("RayCluster %s: head and %s", cluster.ID(), workersText(t.spec)))
 	return t.run.Save()
-}
-
-// factsOf are those of the cluster that a spec makes: a worker process for each
-// GPU, or for each CPU where there are none.
-func factsOf(s raycluster.Spec) target.Facts {
-	each := s.Worker.GPUs
-	if each == 0 {
-		each = int(s.Worker.CPU.Value())
-	}
-	return target.Facts{Nodes: s.Workers, WorkersPerNode: each, GPUs: s.Workers * s.Worker.GPUs, Hosts: s.Workers}
 }
 
 // reopen reaches the RayCluster of a run again.
@@ -156,13 +145,12 @@ func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, e
 		return nil, fault.WithHint("start it again: the same command goes on with what there is",
 			fmt.Errorf("finding the job of run %q: its trainyard was killed before there was one", run.Info.ID))
 	}
-	namespace, name, _ := strings.Cut(c.ID, "/")
+	namespace, name := namespacedName(c.ID)
 	k, err := kube.Connect(w.access(config.Kubernetes{Kubeconfig: c.Kubeconfig, Context: c.Context, Namespace: namespace}))
 	if err != nil {
 		return nil, err
 	}
-	facts := target.Facts{Nodes: c.Nodes, WorkersPerNode: c.WorkersPerNode, GPUs: c.GPUs, Hosts: c.Nodes}
-	cluster, err := kubernetes.Open(ctx, k, w.owner(name), name, facts)
+	cluster, err := kubernetes.Open(ctx, k, w.owner(name), name)
 	if apierrors.IsNotFound(err) {
 		run.Info.State = runs.Lost
 		err = fault.WithCode(fault.JobFailed, fmt.Errorf("%w: it was deleted, and the job with it", err))
@@ -200,7 +188,7 @@ func (f *following) lostInPods(err error) error {
 		err = fmt.Errorf("%w: a new one has its place", target.ErrLost)
 	}
 	info := &f.run.Info
-	namespace, name, _ := strings.Cut(info.Cluster.ID, "/")
+	namespace, name := namespacedName(info.Cluster.ID)
 	hint := fmt.Sprintf("see what became of its pods: kubectl get pods,events -n %s; the same command runs the job again", namespace)
 	code := fault.JobFailed
 	if errors.Is(err, target.ErrLost) {

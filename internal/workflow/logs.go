@@ -17,19 +17,20 @@ import (
 )
 
 // Logs writes every line of a run's output, each behind the name of who printed
-// it. Of a run that has ended they come from its folder. Of one that
-// goes on they come from its cluster, from the first line to the end of the
-// job if follow is set, else to what there is now in the run's folder.
+// it. Of a run that has ended they come from its folder. Of one that goes on they
+// come from its cluster, from the first line to the end of the job if follow is
+// set, else to what there is now; unless a trainyard follows it already, whose
+// folder has that.
 func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.Writer) error {
-	if follow && !run.Current().Final() {
-		return w.liveLogs(ctx, run, out)
+	if run.Current().Final() || !follow && run.Info.Owner.Alive() {
+		return storedLogs(run, out)
 	}
-	return storedLogs(run, out)
+	return w.liveLogs(ctx, run, follow, out)
 }
 
-func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, out io.Writer) error {
+func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, follow bool, out io.Writer) error {
 	cluster, err := w.clusterOf(ctx, run)
-	if run.Info.State == runs.Lost {
+	if run.Info.State == runs.Lost && run.Dir != "" {
 		return storedLogs(run, out)
 	}
 	if err != nil {
@@ -41,7 +42,7 @@ func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, out io.Writer) e
 	}
 	gatherer := &evidence.Gatherer{OnLine: func(line evidence.Line) { writeLine(out, label(line.Name, line.PID), line.Text) }}
 	all := collector(cluster, ray, run.Info.SubmissionID)
-	all.Emit = gatherer.Chunk
+	all.Emit, all.Now = gatherer.Chunk, !follow
 	all.Gap = func(gap rayjob.Gap) {
 		w.Story.Warn(fmt.Sprintf("a part of %s could not be read: %v", gap.File, gap.Err))
 	}

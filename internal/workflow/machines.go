@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"slices"
 
 	"github.com/trainyard/trainyard/fabric"
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/rayjob"
 )
 
@@ -19,7 +22,7 @@ func (t *training) readCounters(ctx context.Context, ray *rayjob.Client) {
 	if t.run.Info.Target == config.TargetKubernetes {
 		t.Story.Update("looking at the nodes")
 		var nodes []evidence.Survey
-		if nodes, err = survey(ctx, ray, t.run.Info.ID); err == nil {
+		if nodes, err = survey(ctx, ray, t.run.Info.SubmissionID); err == nil {
 			err = evidence.SaveSurveys(t.run.SurveyPath(true), nodes)
 		}
 	} else {
@@ -33,6 +36,22 @@ func (t *training) readCounters(ctx context.Context, ray *rayjob.Client) {
 	}
 }
 
+// recallCounters fetches what was written down before a job that was started
+// elsewhere.
+func (f *following) recallCounters(ctx context.Context) {
+	path := f.run.SurveyPath(true)
+	if _, err := os.Stat(path); err == nil || f.run.Info.Target != config.TargetKubernetes {
+		return
+	}
+	nodes, err := recall(ctx, f.client, f.run.Info.SubmissionID)
+	if err == nil {
+		err = evidence.SaveSurveys(path, nodes)
+	}
+	if err != nil && ctx.Err() == nil {
+		f.Story.Note("the network cards' counters will not be compared: " + err.Error())
+	}
+}
+
 // readMachines compares with what the cards have counted by now. Of machines
 // whose cards nobody here can read, the ranks of the built-in training tell.
 func (f *following) readMachines(ctx context.Context) []fabric.Machine {
@@ -42,10 +61,27 @@ func (f *following) readMachines(ctx context.Context) []fabric.Machine {
 	}
 	machines, err := read()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(machines) == 0 {
-		return f.lines.Machines()
+		machines, err = f.lines.Machines(), nil
 	}
 	if err != nil && ctx.Err() == nil {
 		f.Story.Warn(err.Error())
+	}
+	return typed(machines, f.gatherer.Nodes(), f.facts.InstanceType)
+}
+
+// typed adds what instance type the nodes of the job are, where that is known.
+func typed(machines []fabric.Machine, nodes []string, instanceType string) []fabric.Machine {
+	kind, err := instancetype.Lookup(instanceType)
+	if err != nil {
+		return machines
+	}
+	for _, node := range nodes {
+		at := slices.IndexFunc(machines, func(m fabric.Machine) bool { return m.Name == node })
+		if at < 0 {
+			at = len(machines)
+			machines = append(machines, fabric.Machine{Name: node})
+		}
+		machines[at].InstanceType, machines[at].NICs = kind.Name, kind.EFA
 	}
 	return machines
 }
@@ -75,7 +111,7 @@ func (f *following) readNodes(ctx context.Context) ([]fabric.Machine, error) {
 		return nil, err
 	}
 	f.Story.Update("looking at the nodes")
-	after, err := survey(ctx, f.client, f.run.Info.ID)
+	after, err := survey(ctx, f.client, f.run.Info.SubmissionID)
 	if err != nil {
 		return nil, err
 	}

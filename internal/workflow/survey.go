@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/trainyard/trainyard/internal/evidence"
@@ -18,7 +19,7 @@ const surveyPatience = 3 * time.Minute
 // survey looks at every node of a cluster by a small job of ours, which takes
 // no CPU from any other. Ray goes on remembering it: one that is deleted as soon
 // as it has ended comes back as failed.
-func survey(ctx context.Context, ray *rayjob.Client, run string) ([]evidence.Survey, error) {
+func survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evidence.Survey, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
 	pkg, err := pack.FS(train.Package())
@@ -31,8 +32,8 @@ func survey(ctx context.Context, ray *rayjob.Client, run string) ([]evidence.Sur
 		return nil, err
 	}
 	job := rayjob.Submission{
-		ID: submissionID(run) + "-survey", Entrypoint: "python -m trainyard.survey",
-		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: uri}, Metadata: map[string]string{rayjob.SurveyKey: run},
+		ID: fmt.Sprintf("%s-survey-%08x", submissionID, rand.Uint32()), Entrypoint: "python -m trainyard.survey",
+		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: uri}, Metadata: map[string]string{rayjob.SurveyKey: submissionID},
 	}
 	if err := ray.Submit(ctx, job); err != nil {
 		return nil, err

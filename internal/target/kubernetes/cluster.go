@@ -1,13 +1,16 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/rayjob"
@@ -33,6 +36,23 @@ type Cluster struct {
 }
 
 var _ target.Cluster = (*Cluster)(nil)
+
+// FactsOf are those of the cluster that a RayCluster describes: on each pod of
+// workers a worker process for each GPU, or for each CPU where it has none.
+func FactsOf(cluster *rayv1.RayCluster) target.Facts {
+	var f target.Facts
+	for _, group := range cluster.Spec.WorkerGroupSpecs {
+		pod := group.Template.Spec
+		pods, limits := int(ptr.Deref(group.Replicas, 0)), pod.Containers[0].Resources.Limits
+		gpus := count(limits, gpuResource)
+		f.Nodes += pods
+		f.GPUs += pods * gpus
+		f.WorkersPerNode = max(f.WorkersPerNode, cmp.Or(gpus, int(limits.Cpu().Value())))
+		f.InstanceType = pod.NodeSelector[corev1.LabelInstanceTypeStable]
+	}
+	f.Hosts = f.Nodes
+	return f
+}
 
 // ID is the RayCluster's namespace and name.
 func (c *Cluster) ID() string { return c.kube.Namespace + "/" + c.name }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/rayjob"
-	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/wait"
 )
 
@@ -21,7 +20,7 @@ import (
 const joinTimeout = 2 * time.Minute
 
 // Open reaches the head of a RayCluster that is there.
-func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string, facts target.Facts) (*Cluster, error) {
+func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string) (*Cluster, error) {
 	found := rayv1.RayCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}}
 	if err := k.Get(ctx, client.ObjectKeyFromObject(&found), &found); err != nil {
 		return nil, fmt.Errorf("finding Ray cluster %q: %w", name, err)
@@ -37,7 +36,7 @@ func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string, f
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{kube: k, owner: owner, name: name, facts: facts, token: secret, tunnel: tunnel}, nil
+	return &Cluster{kube: k, owner: owner, name: name, facts: FactsOf(&found), token: secret, tunnel: tunnel}, nil
 }
 
 // head finds the pod of the head: the one that is ready, where an older one is

@@ -14,7 +14,6 @@ import (
 
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/rayjob"
-	"github.com/trainyard/trainyard/internal/target"
 )
 
 // jobsTimeout is how long a head may take to tell of its jobs.
@@ -69,16 +68,16 @@ type PodStatus struct {
 // StatusOf reads what there is. What cannot be seen says why.
 func StatusOf(ctx context.Context, k *kube.Cluster) (Status, error) {
 	s := Status{Context: k.Context, Namespace: k.Namespace, Clusters: []ClusterStatus{}}
-	var found rayv1.RayClusterList
-	if err := k.List(ctx, &found, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
-		return s, fmt.Errorf("listing Ray clusters: %w", err)
+	found, err := rayClusters(ctx, k)
+	if err != nil {
+		return s, err
 	}
 	var pods corev1.PodList
 	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
 		return s, fmt.Errorf("listing the pods of Ray clusters: %w", err)
 	}
-	for i := range found.Items {
-		s.Clusters = append(s.Clusters, clusterStatus(&found.Items[i], pods.Items))
+	for i := range found {
+		s.Clusters = append(s.Clusters, clusterStatus(&found[i], pods.Items))
 	}
 	var all sync.WaitGroup
 	all.Go(func() { s.room(ctx, k) })
@@ -124,26 +123,9 @@ func (s *ClusterStatus) jobs(ctx context.Context, k *kube.Cluster) {
 		s.Problem = err.Error()
 		return
 	}
-	slices.SortFunc(jobs, func(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) })
 	for _, j := range jobs {
-		if j.Metadata[rayjob.SurveyKey] != "" {
-			continue
-		}
 		s.Jobs = append(s.Jobs, JobStatus{cmp.Or(j.SubmissionID, j.ID), j.Status, j.Entrypoint, j.Start()})
 	}
-}
-
-func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, error) {
-	cluster, err := Open(ctx, k, kube.Owner{}, name, target.Facts{})
-	if err != nil {
-		return nil, err
-	}
-	defer cluster.tunnel.Close()
-	ray, err := rayjob.New(cluster.Endpoint().Address, cluster.token, rayjob.Options{Patience: -1})
-	if err != nil {
-		return nil, err
-	}
-	return ray.Jobs(ctx)
 }
 
 // room adds up what all nodes have and what their pods ask for.

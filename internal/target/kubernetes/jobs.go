@@ -1,0 +1,79 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/rayjob"
+)
+
+// FoundJob is a job that a RayCluster remembers.
+type FoundJob struct {
+	Cluster string // the RayCluster's name
+	Owner   string // whose it is, as a label value
+	rayjob.Job
+}
+
+// Jobs asks all RayClusters that trainyard made in the namespace, whoever for, and
+// returns their jobs, the newest first. Those that do not tell are in the error,
+// beside the jobs of those that do.
+func Jobs(ctx context.Context, k *kube.Cluster) ([]FoundJob, error) {
+	clusters, err := rayClusters(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	found, problems := make([][]FoundJob, len(clusters)), make([]error, len(clusters))
+	var all sync.WaitGroup
+	for i := range clusters {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, jobsTimeout)
+			defer cancel()
+			var jobs []rayjob.Job
+			jobs, problems[i] = jobsOf(ctx, k, clusters[i].Name)
+			for _, j := range jobs {
+				found[i] = append(found[i], FoundJob{clusters[i].Name, clusters[i].Labels[kube.OwnerLabel], j})
+			}
+		})
+	}
+	all.Wait()
+	jobs := slices.Concat(found...)
+	slices.SortFunc(jobs, func(a, b FoundJob) int { return newestFirst(a.Job, b.Job) })
+	return jobs, errors.Join(problems...)
+}
+
+// rayClusters are those that trainyard made in the namespace.
+func rayClusters(ctx context.Context, k *kube.Cluster) ([]rayv1.RayCluster, error) {
+	var found rayv1.RayClusterList
+	if err := k.List(ctx, &found, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
+		return nil, fmt.Errorf("listing Ray clusters: %w", err)
+	}
+	return found.Items, nil
+}
+
+// jobsOf asks a head for the jobs that it remembers, the newest first. Surveys of
+// ours are left out, and drivers that nobody submitted, which cannot be named.
+func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, error) {
+	cluster, err := Open(ctx, k, kube.Owner{}, name)
+	if err != nil {
+		return nil, err
+	}
+	defer cluster.tunnel.Close()
+	ray, err := rayjob.New(cluster.Endpoint().Address, cluster.token, rayjob.Options{Patience: -1})
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := ray.Jobs(ctx)
+	jobs = slices.DeleteFunc(jobs, func(j rayjob.Job) bool { return j.SubmissionID == "" || j.Metadata[rayjob.SurveyKey] != "" })
+	slices.SortFunc(jobs, newestFirst)
+	return jobs, err
+}
+
+func newestFirst(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) }
