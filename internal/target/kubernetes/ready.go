@@ -31,7 +31,7 @@ type readiness struct {
 // podReason is why pods are not ready, of all that wait for the same.
 type podReason struct {
 	kube.Reason
-	pods []string
+	pods []string // names; "" is one that does not exist yet
 }
 
 // readinessOf counts the ready pods of a RayCluster and says what the others, and
@@ -47,11 +47,11 @@ func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes)
 		case reason.Cause == "":
 			r.workers++
 		default:
-			r.wait("pod "+pod.Name, reason)
+			r.wait(pod.Name, reason)
 		}
 	}
 	if reason := kube.WhyNoPod(seen.Events(cluster)); reason.Cause != "" && len(seen.Pods) <= want {
-		r.wait("a pod", reason)
+		r.wait("", reason)
 	}
 	r.silent = len(seen.Pods) == 0 && len(r.reasons) == 0
 	return r
@@ -87,7 +87,10 @@ func (r readiness) String() string {
 
 // String names the pods that wait and what for.
 func (r podReason) String() string {
-	who := r.pods[0]
+	who := "a pod"
+	if name := r.pods[0]; name != "" {
+		who = "pod " + name
+	}
 	if more := len(r.pods) - 1; more > 0 {
 		who += fmt.Sprintf(" and %d more", more)
 	}

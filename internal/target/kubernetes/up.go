@@ -83,10 +83,13 @@ func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID)
 			text = seen.Problem.Error() + "; waiting for it"
 		}
 		progress(text)
-		return now.done(), now.hopeless()
+		return now.done() || now.hopeless() != nil, nil
 	})
+	if err == nil {
+		return now.withLogs(ctx, k).hopeless()
+	}
 	if errors.Is(err, errPending) {
-		text := now.String()
+		text := now.withLogs(context.WithoutCancel(ctx), k).String()
 		if now.silent {
 			text = operatorSilent
 		}
