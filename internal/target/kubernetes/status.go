@@ -76,11 +76,11 @@ func StatusOf(ctx context.Context, k *kube.Cluster) (Status, error) {
 	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
 		return s, fmt.Errorf("listing the pods of Ray clusters: %w", err)
 	}
+	nodes := s.room(ctx, k)
 	for i := range found {
-		s.Clusters = append(s.Clusters, clusterStatus(&found[i], pods.Items))
+		s.Clusters = append(s.Clusters, clusterStatus(&found[i], pods.Items, kube.NodesOf(nodes)))
 	}
 	var all sync.WaitGroup
-	all.Go(func() { s.room(ctx, k) })
 	for i := range s.Clusters {
 		if c := &s.Clusters[i]; c.headReady() {
 			all.Go(func() { c.jobs(ctx, k) })
@@ -90,7 +90,7 @@ func StatusOf(ctx context.Context, k *kube.Cluster) (Status, error) {
 	return s, ctx.Err()
 }
 
-func clusterStatus(cluster *rayv1.RayCluster, pods []corev1.Pod) ClusterStatus {
+func clusterStatus(cluster *rayv1.RayCluster, pods []corev1.Pod, nodes *kube.Nodes) ClusterStatus {
 	s := ClusterStatus{
 		Name: cluster.Name, Owner: cluster.Labels[kube.OwnerLabel], Created: cluster.CreationTimestamp.Time,
 		Pods: []PodStatus{}, Jobs: []JobStatus{},
@@ -100,7 +100,7 @@ func clusterStatus(cluster *rayv1.RayCluster, pods []corev1.Pod) ClusterStatus {
 		if pod.Labels[rayClusterLabel] != cluster.Name {
 			continue
 		}
-		reason, ask := kube.WhyNotReady(pod, nil, nil), asked(pod)
+		reason, ask := kube.WhyNotReady(pod, nil, nodes), asked(pod)
 		s.Pods = append(s.Pods, PodStatus{
 			Name: pod.Name, Role: pod.Labels[rayNodeTypeLabel], Node: pod.Spec.NodeName,
 			Ready: reason.Cause == "", Reason: reason.Text, GPUs: count(ask, gpuResource), EFA: count(ask, efaResource),
@@ -128,22 +128,24 @@ func (s *ClusterStatus) jobs(ctx context.Context, k *kube.Cluster) {
 	}
 }
 
-// room adds up what all nodes have and what their pods ask for.
-func (s *Status) room(ctx context.Context, k *kube.Cluster) {
+// room adds up what all nodes have and what their pods ask for, and returns the
+// nodes, none where they cannot be seen.
+func (s *Status) room(ctx context.Context, k *kube.Cluster) []corev1.Node {
 	e := eye{cluster: k}
 	nodes, err := e.nodes(ctx)
 	if err != nil {
 		s.Problem = reason(err)
-		return
+		return nil
 	}
 	use, err := e.use(ctx)
 	if err != nil {
 		s.Problem = reason(err)
-		return
+		return nodes
 	}
 	for i := range nodes {
 		has, free := nodes[i].Status.Allocatable, without(nodes[i].Status.Allocatable, use[nodes[i].Name].All)
 		s.GPUs.All, s.GPUs.Free = s.GPUs.All+count(has, gpuResource), s.GPUs.Free+count(free, gpuResource)
 		s.EFA.All, s.EFA.Free = s.EFA.All+count(has, efaResource), s.EFA.Free+count(free, efaResource)
 	}
+	return nodes
 }
