@@ -47,7 +47,7 @@ venv     := .venv/.$(call pinned_by,$(py_locks))
 .PHONY: help
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/trainyard, one static file
@@ -64,7 +64,12 @@ demo: build ## train a small language model on this machine
 check: check-go check-docs check-python check-shell ## format, vet, lint, types, generated files
 
 .PHONY: test
-test: test-go test-python test-ray ## all tests: Go, Python, the binary with a real Ray
+test: test-go test-python test-ray test-cluster ## all tests but e2e: Go, Python, the binary with a real Ray, a real Kubernetes
+
+.PHONY: e2e
+e2e: ## train in pods of real kubelets, as root on Linux: test/cluster/README.md
+	go run -C test/cluster . -nodes 3 -build
+	go run -C test/cluster . -nodes 3 -- go run ./test/noskip -count=1 -timeout 15m -run '^TestNodes$$' ./test/e2e
 
 .PHONY: fmt
 fmt: $(go_tools) $(venv) ## format Go and Python
@@ -122,16 +127,16 @@ test-python: $(venv)
 
 # One cluster serves all of them, in turns; one that is skipped is a failure.
 test-ray:
-	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m -skip '^TestKubernetes$$' $(with_ray)
+	go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m -skip '^Test(Kubernetes|Nodes)$$' $(with_ray)
 
-# What Kubernetes is made of is built first, once, which takes longer than tests may.
+# What Kubernetes is made of is built first, once, which takes longer than tests
+# may. Packages take turns: some restart what all of them use.
 test-cluster:
 	go run -C test/cluster . -build
 	go test -C test/cluster -count=1 ./...
-	go run -C test/cluster . -- go run ./test/noskip -count=1 -p 1 -timeout 20m $(filter-out $(with_ray),$(with_cluster))
-	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -timeout 20m -run '^TestKubernetes$$' ./test/e2e
+	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m -skip '^Test(Scripts|Nodes)$$' $(with_cluster)
 
-# Real kubelets, and a Ray in their pods: root, Linux, and test/cluster/install.sh.
+# The cluster of e2e tests itself: how it starts, loses nodes, and leaves nothing.
 test-nodes:
 	go run -C test/cluster . -nodes 3 -build
 	go test -C test/cluster -count=1 -v -timeout 20m -run '^TestNodes' -nodes .

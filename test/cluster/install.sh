@@ -3,5 +3,6 @@
 # Ubuntu and do not build from Go modules: runc, which runs containers, and
 # debootstrap, which makes the image of their pods.
 set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
 apt-get update
 apt-get install --yes --no-install-recommends --no-upgrade runc debootstrap
