@@ -5,6 +5,9 @@
 //	testdata/clusters  start and end clusters of their own
 //	testdata/plain     need none
 //
+//	testdata/kubernetes  a real control plane; the pods are played, Ray is not
+//	testdata/nodes       real kubelets, with a real Ray in their pods
+//
 // The language is that of testscript, whose documentation lists its commands;
 // commands_test.go documents those that are ours. A script runs in an empty
 // folder, with home and state folder of its own, no GPUs, the user's cache
