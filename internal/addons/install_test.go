@@ -238,4 +238,5 @@ func TestPodsOf(t *testing.T) {
 	if len(pods.Waiting) != 1 || pods.All != 2 || !strings.Contains(pods.Waiting[0].String(), "pod "+sick.Name+" on node "+sick.Spec.NodeName) || !strings.Contains(pods.Waiting[0].Text, "no such image") {
 		t.Errorf("%+v, want one pod that waits for its image", pods)
 	}
+	remove(lab, cluster, addons.EFA, 1) // while its nodes are there: theirs to end pods
 }

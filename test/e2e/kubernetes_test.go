@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/trainyard/trainyard/test/charts"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
 
@@ -31,12 +32,14 @@ func TestKubernetes(t *testing.T) {
 	s := newSurroundings(t)
 	s.state = t.TempDir()
 	fakeNodes(kubetest.New(t))
+	folder := charts.Folder(t)
 	runScripts(t, "kubernetes", func(t *testing.T, env *testscript.Env) error {
 		lab := kubetest.New(t)
 		leadToRay(lab, ray, token)
 		if err := seesKubernetes(env, lab, fakeRunFile); err != nil {
 			return err
 		}
+		env.Setenv("CHARTS", folder)
 		return s.setup(env)
 	})
 }
