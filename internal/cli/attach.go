@@ -66,7 +66,7 @@ func (a *app) downCommand() *cobra.Command {
 		Short:   "End the Ray clusters that train left",
 		Long: `End the Ray clusters that train --keep left on this machine; clusters that a run
 uses stay, unless --force gives those runs up. With --target kubernetes, delete the
-RayCluster that train made there, and wait until it is gone.`,
+RayCluster that train made there, unless a job runs on it, and wait until it is gone.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(cmd, nil)
@@ -75,7 +75,7 @@ RayCluster that train made there, and wait until it is gone.`,
 			}
 			return a.inWorkspace(cmd.Context(), func(w workflow.Workspace) error {
 				if cfg.Target == config.TargetKubernetes {
-					return w.DownKubernetes(cmd.Context(), cfg)
+					return w.DownKubernetes(cmd.Context(), cfg, force)
 				}
 				return w.Down(cmd.Context(), force)
 			})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ unless --rm is.`,
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&opts.detach, "detach", false, "return once the job is submitted; attach follows it later")
 	cmd.Flags().BoolVar(&opts.remove, "rm", false, "delete the RayCluster when the run has ended")
+	cmd.Flags().StringVar(&opts.dryRun, "dry-run", "", "change nothing: `HOW` far to go, client or server, and print the RayCluster")
+	cmd.Flags().BoolVar(&opts.diff, "diff", false, "change nothing: print what would be different of the RayCluster")
+	complete(cmd, "dry-run", "client", "server")
 	addOutputFlag(cmd, &opts.output, "text", "json")
 	return cmd
 }
@@ -46,7 +50,28 @@ unless --rm is.`,
 type trainOptions struct {
 	detach bool
 	remove bool
+	dryRun string
+	diff   bool
 	output string
+}
+
+// rehearsal is the one that the flags ask for; "" where they ask for a run.
+func (o trainOptions) rehearsal() (workflow.Rehearsal, error) {
+	switch {
+	case o.dryRun == "" && !o.diff:
+		return "", nil
+	case o.dryRun != "":
+		if err := checkChoice("dry-run", o.dryRun, string(workflow.RehearseClient), string(workflow.RehearseServer)); err != nil {
+			return "", err
+		}
+	}
+	if o.diff && o.dryRun == string(workflow.RehearseClient) {
+		return "", fault.WithCode(fault.Usage, errors.New("--diff with --dry-run=client: only the server can tell what is different"))
+	}
+	if o.diff {
+		return workflow.RehearseDiff, nil
+	}
+	return workflow.Rehearsal(o.dryRun), nil
 }
 
 // commandAfterDash wants the user's command behind --, so that its flags are
@@ -67,9 +92,19 @@ func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error 
 	if err != nil {
 		return err
 	}
+	rehearsal, err := opts.rehearsal()
+	if err != nil {
+		return err
+	}
+	request := workflow.TrainRequest{Config: cfg, Arguments: os.Args[1:], Detach: opts.detach, Remove: opts.remove}
 	var run *runs.Run
 	err = a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
-		run, err = w.Train(cmd.Context(), workflow.TrainRequest{Config: cfg, Arguments: os.Args[1:], Detach: opts.detach, Remove: opts.remove})
+		if rehearsal != "" {
+			text, err := w.Rehearse(cmd.Context(), request, rehearsal)
+			_, _ = fmt.Fprint(a.streams.Out, text) // Main asks the stream
+			return err
+		}
+		run, err = w.Train(cmd.Context(), request)
 		return err
 	})
 	if run != nil {

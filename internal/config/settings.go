@@ -231,7 +231,7 @@ var settings = []setting{
 		rule:  matching("the name of a ServiceAccount", optionalSubdomain, maxSubdomain),
 	},
 	{
-		key: "kubernetes.secrets", doc: "Secrets whose keys become variables of all pods",
+		key: "kubernetes.secrets", flag: "secret", arg: "NAME", doc: "Secrets whose keys become variables of all pods",
 		field: func(c *Config) any { return &c.Kubernetes.Secrets },
 		rule:  elements("a list such as [wandb]", "the name of a Secret", subdomain),
 	},

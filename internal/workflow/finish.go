@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,8 +103,11 @@ func (f *following) stoppedFor(v fabric.Verdict) error {
 func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	// What tidies up must not be stopped by the interrupt that asked for it.
 	ctx := context.WithoutCancel(w.Hard)
-	if run.Info.Target == config.TargetKubernetes && run.Info.Keep {
-		return w.leave(ctx, cluster, run)
+	if run.Info.Target == config.TargetKubernetes {
+		other := otherJob(ctx, cluster, run.Info.SubmissionID)
+		if run.Info.Keep || other != "" {
+			return w.leave(ctx, cluster, run, other)
+		}
 	}
 	if !run.Info.Keep || w.Hard.Err() != nil {
 		return cluster.End(ctx)
@@ -120,13 +124,38 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	return nil
 }
 
-// leave is release of a RayCluster that stays, whatever became of the job.
-func (w Workspace) leave(ctx context.Context, cluster target.Cluster, run *runs.Run) error {
+// leave is release of a RayCluster that stays, whatever became of the job; other
+// is a job for which it does, if any.
+func (w Workspace) leave(ctx context.Context, cluster target.Cluster, run *runs.Run, other string) error {
 	if run.Info.Submitted != nil && !run.Info.State.Final() {
 		w.Story.Warn("the job may still run in RayCluster " + run.Info.Cluster.ID)
 	}
-	w.Story.Note(fmt.Sprintf("RayCluster %s stays for the next run; trainyard down --target kubernetes removes it", run.Info.Cluster.ID))
+	why := "for the next run"
+	if other != "" && !run.Info.Keep {
+		why = "for job " + other + ", which runs on it"
+	}
+	w.Story.Note(fmt.Sprintf("RayCluster %s stays %s; trainyard down --target kubernetes removes it", run.Info.Cluster.ID, why))
 	return cluster.Keep(ctx)
+}
+
+// otherJob names a job beside this one that a cluster runs; "" where there is
+// none, or the cluster does not answer.
+func otherJob(ctx context.Context, cluster target.Cluster, submissionID string) string {
+	endpoint := cluster.Endpoint()
+	ray, err := rayjob.New(endpoint.Address, endpoint.Token, rayjob.Options{Patience: -1})
+	if err != nil {
+		return ""
+	}
+	jobs, err := ray.Jobs(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, j := range jobs {
+		if !j.Status.Terminal() && j.SubmissionID != submissionID && j.Metadata[rayjob.SurveyKey] == "" {
+			return cmp.Or(j.SubmissionID, j.ID)
+		}
+	}
+	return ""
 }
 
 var errMayRun = errors.New("the job may still run on it")

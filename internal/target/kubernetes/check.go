@@ -134,12 +134,12 @@ func newView(s State, n Need) view {
 }
 
 // wants tells whether a node is one of those that the run is meant for: of the
-// right type, or with GPUs where no type is named.
+// right type, or with GPUs where no type is named and workers ask for some.
 func (v view) wants(it node) bool {
 	if v.need.Type.Name != "" {
 		return it.typeName == v.need.Type.Name
 	}
-	return it.hasGPUs
+	return it.hasGPUs || v.gpusAsked() == 0
 }
 
 func ok(check, what string, args ...any) []Finding {

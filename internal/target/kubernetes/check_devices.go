@@ -8,8 +8,11 @@ import (
 // gpus judges whether the nodes offer all GPUs that they have.
 func (v view) gpus() []Finding {
 	const check = "gpus"
-	if len(v.nodes) == 0 {
+	switch {
+	case len(v.nodes) == 0:
 		return nil // said of the nodes
+	case v.gpusAsked() == 0 && v.need.Type.GPUs == 0:
+		return ok(check, "none asked for")
 	}
 	all := fold(v.nodes, func(it node) (Finding, bool) {
 		f := Finding{Level: Problem, Check: check, Consequence: noWorker}

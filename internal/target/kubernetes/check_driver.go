@@ -27,8 +27,8 @@ const oldestCompute = 75
 // CUDA.
 func (v view) drivers() []Finding {
 	const check = "driver"
-	if len(v.nodes) == 0 {
-		return nil
+	if len(v.nodes) == 0 || v.gpusAsked() == 0 && v.need.Type.GPUs == 0 {
+		return nil // said of nodes and GPUs
 	}
 	needs, known := driverOf(v.need.CUDA)
 	if !known {

@@ -54,10 +54,7 @@ func (v view) workerNodes() []Finding {
 	if v.Nodes.Err != nil {
 		return unseen(check, v.Nodes.Err, "whether GPUs, EFA and room are there is not known", "ask an administrator for the right to list nodes: kubectl auth can-i list nodes")
 	}
-	kind := "with GPUs"
-	if v.need.Type.Name != "" {
-		kind = "of type " + v.need.Type.Name
-	}
+	kind := v.kindOfNodes()
 	all := fold(v.nodes, func(it node) (Finding, bool) {
 		return Finding{
 			Level: Warning, Check: check, What: it.down(),
@@ -71,16 +68,27 @@ func (v view) workerNodes() []Finding {
 	switch {
 	case len(v.nodes) == 0:
 		return append(all, v.orAutoscaler(Finding{
-			Check: check, What: "no node " + kind + v.otherTypes(), Consequence: "workers stay Pending",
+			Check: check, What: "no node" + kind + v.otherTypes(), Consequence: "workers stay Pending",
 			Remedy: "add such nodes, or name the type that there is with --node-type",
 		}))
 	case len(usable) < v.need.Nodes:
 		return append(all, v.fewer(len(usable), Finding{
-			Check: check, What: fmt.Sprintf("%d of %s %s open to workers, and %d wanted", len(usable), counted(len(v.nodes), "node"), kind, v.need.Nodes),
+			Check: check, What: fmt.Sprintf("%d of %s%s open to workers, and %d wanted", len(usable), counted(len(v.nodes), "node"), kind, v.need.Nodes),
 			Remedy: "add nodes, or let these take workers",
 		}))
 	}
-	return append(all, ok(check, "%s %s, %d open to workers, %d wanted", counted(len(v.nodes), "node"), kind, len(usable), v.need.Nodes)...)
+	return append(all, ok(check, "%s%s, %d open to workers, %d wanted", counted(len(v.nodes), "node"), kind, len(usable), v.need.Nodes)...)
+}
+
+// kindOfNodes says behind the word node which of them workers are meant for.
+func (v view) kindOfNodes() string {
+	switch {
+	case v.need.Type.Name != "":
+		return " of type " + v.need.Type.Name
+	case v.gpusAsked() > 0:
+		return " with GPUs"
+	}
+	return ""
 }
 
 // placeable are the nodes that are up and that a worker may go to.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/kube"
 )
 
@@ -29,6 +30,26 @@ func TestJudgeHealthy(t *testing.T) {
 		if !checks[check] {
 			t.Errorf("nothing is said of %s", check)
 		}
+	}
+}
+
+// TestJudgeWithoutGPUs: where workers ask for no GPUs, any node will do.
+func TestJudgeWithoutGPUs(t *testing.T) {
+	state, need := goodState(), goodNeed(t)
+	need.Type, need.OneZone, need.Worker = instancetype.Type{}, false, podOf(resources("cpu", "1", "memory", "2Gi"))
+	state.Nodes.Value = []corev1.Node{systemNode(), systemNode(), systemNode()}
+	state.Nodes.Value[1].Name, state.Nodes.Value[2].Name = "system-1", "system-2"
+	for _, f := range Judge(state, need) {
+		if f.Level != OK || f.Check == "nodes" && f.What != "3 nodes, 3 open to workers, 2 wanted" {
+			t.Errorf("%+v", f)
+		}
+	}
+	state.Nodes.Value = state.Nodes.Value[:1]
+	found := slices.ContainsFunc(Judge(state, need), func(f Finding) bool {
+		return f.Level == Warning && f.Check == "nodes" && f.What == "1 of 1 node open to workers, and 2 wanted"
+	})
+	if !found {
+		t.Errorf("one node for two workers: %+v", Judge(state, need))
 	}
 }
 

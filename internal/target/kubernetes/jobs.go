@@ -23,7 +23,7 @@ type FoundJob struct {
 }
 
 // Jobs asks all RayClusters that trainyard made in the namespace, whoever for, and
-// returns their jobs, the newest first. Those that do not tell are in the error,
+// returns the jobs that were submitted to them, the newest first. Those that do not tell are in the error,
 // beside the jobs of those that do.
 func Jobs(ctx context.Context, k *kube.Cluster) ([]FoundJob, error) {
 	clusters, err := rayClusters(ctx, k)
@@ -39,7 +39,9 @@ func Jobs(ctx context.Context, k *kube.Cluster) ([]FoundJob, error) {
 			var jobs []rayjob.Job
 			jobs, problems[i] = jobsOf(ctx, k, clusters[i].Name)
 			for _, j := range jobs {
-				found[i] = append(found[i], FoundJob{clusters[i].Name, clusters[i].Labels[kube.OwnerLabel], j})
+				if j.SubmissionID != "" { // else a driver that nobody submitted
+					found[i] = append(found[i], FoundJob{clusters[i].Name, clusters[i].Labels[kube.OwnerLabel], j})
+				}
 			}
 		})
 	}
@@ -59,7 +61,7 @@ func rayClusters(ctx context.Context, k *kube.Cluster) ([]rayv1.RayCluster, erro
 }
 
 // jobsOf asks a head for the jobs that it remembers, the newest first. Surveys of
-// ours are left out, and drivers that nobody submitted, which cannot be named.
+// ours are left out.
 func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, error) {
 	cluster, err := Open(ctx, k, kube.Owner{}, name)
 	if err != nil {
@@ -71,9 +73,26 @@ func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, er
 		return nil, err
 	}
 	jobs, err := ray.Jobs(ctx)
-	jobs = slices.DeleteFunc(jobs, func(j rayjob.Job) bool { return j.SubmissionID == "" || j.Metadata[rayjob.SurveyKey] != "" })
+	jobs = slices.DeleteFunc(jobs, func(j rayjob.Job) bool { return j.Metadata[rayjob.SurveyKey] != "" })
 	slices.SortFunc(jobs, newestFirst)
 	return jobs, err
+}
+
+// Busy names a job that runs, or waits to, on a RayCluster. One whose head does not
+// answer is not busy: nobody could be served by it.
+func Busy(ctx context.Context, k *kube.Cluster, name string) (job string, busy bool) {
+	ctx, cancel := context.WithTimeout(ctx, jobsTimeout)
+	defer cancel()
+	jobs, err := jobsOf(ctx, k, name)
+	if err != nil {
+		return "", false
+	}
+	for _, j := range jobs {
+		if !j.Status.Terminal() {
+			return cmp.Or(j.SubmissionID, j.ID), true
+		}
+	}
+	return "", false
 }
 
 func newestFirst(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) }
