@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -10,6 +11,10 @@ import (
 // tries is how often the same must fail before waiting is given up, where the
 // first failure may be one of order: a Secret that another controller makes.
 const tries = 3
+
+// startPatience is how long a container that has started may fail its probes
+// before that is worth a word: the probes of a Ray begin at once.
+const startPatience = time.Minute
 
 // Reasons of the kubelet, from pkg/kubelet/images and pkg/kubelet/kuberuntime.
 var (
@@ -144,7 +149,7 @@ func unready(s corev1.ContainerStatus, events []corev1.Event) Reason {
 		r.Text += ", and runs again"
 		return r
 	}
-	if e := last(events, "Unhealthy"); e != nil {
+	if e := last(events, "Unhealthy"); e != nil && eventTime(*e).Sub(s.State.Running.StartedAt.Time) >= startPatience {
 		r.Cause, r.Outlook, r.Container = Unhealthy, Doubtful, s.Name
 		r.Text = fmt.Sprintf("container %s runs, but: %s", s.Name, e.Message)
 	}

@@ -179,6 +179,11 @@ func TestWhyNotReady(t *testing.T) {
 			cause:  Unhealthy, outlook: Doubtful, text: "Readiness probe failed",
 		},
 		{
+			name: "probe while it starts", pod: scheduled + `  containerStatuses: [{name: ray-worker, image: ray, imageID: "", ready: false, restartCount: 0, state: {running: {startedAt: "2026-11-30T10:59:30Z"}}}]`,
+			events: `- {reason: Unhealthy, type: Warning, count: 5, lastTimestamp: "2026-11-30T11:00:00Z", message: "Readiness probe failed: connection refused"}`,
+			cause:  Starting, text: "container ray-worker runs and is not ready yet",
+		},
+		{
 			name: "node died", pod: scheduled + `  containerStatuses: [{name: ray-worker, image: ray, imageID: "", ready: true, restartCount: 0, state: {running: {}}}]`,
 			nodes: strings.Replace(withEFA, `status: "True"`, `status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting node status.`, 1),
 			cause: NodeLost, outlook: Doubtful, text: "its node gpu-1 is not ready: NodeStatusUnknown: Kubelet stopped posting node status.", hint: "kubectl describe node gpu-1",
