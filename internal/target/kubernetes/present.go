@@ -123,7 +123,7 @@ func (s State) Offer(p Provision) Offer {
 	}
 	var offer Offer
 	var lacking []node
-	for _, it := range v.nodes {
+	for _, it := range v.gpuNodes() {
 		switch {
 		case p == EFA && it.typ.EFA == 0 && it.efa() == 0:
 		case !it.up():
@@ -149,11 +149,17 @@ func (s State) Offer(p Provision) Offer {
 // have GPUs.
 func (s State) NodeTypes() (types []string, allGPU bool) {
 	v := newView(s, Need{})
-	for _, it := range v.nodes {
+	nodes := v.gpuNodes()
+	for _, it := range nodes {
 		if it.typeName != "" && !slices.Contains(types, it.typeName) {
 			types = append(types, it.typeName)
 		}
 	}
 	slices.Sort(types)
-	return types, len(v.nodes) > 0 && len(v.nodes) == len(v.every)
+	return types, len(nodes) > 0 && len(nodes) == len(v.every)
+}
+
+// gpuNodes are all nodes with GPUs, whatever a run is meant for.
+func (v view) gpuNodes() []node {
+	return slices.DeleteFunc(slices.Clone(v.every), func(it node) bool { return !it.hasGPUs })
 }
