@@ -3,7 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
@@ -47,6 +54,8 @@ const patience = 3 * time.Minute
 //	    Every line of the file is a JSON object. FILE may be stdout or stderr.
 //	random FILE MEGABYTES
 //	    Write a file that cannot be compressed.
+//	image VARIABLE
+//	    Serve a container registry, and set a variable to an image in it.
 //	nothingleft
 //	    Nothing is left of the script's clusters, of which there was one or
 //	    more. Every script is looked at so when it has ended; this is for the
@@ -66,6 +75,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"json":        {3, jsonValue},
 		"jsonlines":   {1, jsonLines},
 		"random":      {2, random},
+		"image":       {1, image},
 		"nothingleft": {0, nothingLeft},
 	}
 	cmds := make(map[string]func(ts *testscript.TestScript, neg bool, args []string), len(all))
@@ -191,6 +201,16 @@ func random(ts *testscript.TestScript, args []string) {
 	data := make([]byte, megabytes<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+func image(ts *testscript.TestScript, args []string) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	ts.Defer(server.Close)
+	reference := strings.TrimPrefix(server.URL, "http://") + "/ray:v1"
+	tag, err := name.NewTag(reference)
+	ts.Check(err)
+	ts.Check(remote.Write(tag, empty.Image))
+	ts.Setenv(args[0], reference)
 }
 
 func nothingLeft(ts *testscript.TestScript, _ []string) {

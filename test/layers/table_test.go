@@ -42,6 +42,7 @@ var layers = []layer{
 			"internal/pyenv",
 			"internal/raycluster",
 			"internal/rayjob",
+			"internal/registry",
 			"internal/report",
 			"internal/runs",
 			"internal/target",
