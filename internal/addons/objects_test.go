@@ -1,6 +1,8 @@
 package addons_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,5 +160,18 @@ func TestParse(t *testing.T) {
 	_, err = addons.Parse([]string{"efa", "nvida", "x"})
 	if err == nil || !strings.Contains(err.Error(), `"nvida" (did you mean nvidia?)`) || !strings.Contains(err.Error(), `unknown add-on "x"; there are nvidia, efa, kuberay`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestVersionsInDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range addons.Names() {
+		row := regexp.MustCompile(`(?m)^\| .` + string(name) + `. \| [^|]*\b` + regexp.QuoteMeta(name.Version()) + `\b`)
+		if !row.Match(page) {
+			t.Errorf("docs/kubernetes.md does not say that %s is %s", name, name.Version())
+		}
 	}
 }

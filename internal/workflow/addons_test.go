@@ -119,3 +119,51 @@ func TestFixable(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+func TestStandingOfAddons(t *testing.T) {
+	waiting := func(outlook kube.Outlook) addons.Pods {
+		return addons.Pods{All: 2, Ready: 1, Waiting: []addons.PodReason{{
+			Name: "p", Node: "a", Reason: kube.Reason{Cause: kube.Image, Outlook: outlook, Text: "no such image", Hint: "look there"},
+		}}}
+	}
+	lacks := withNodes(gpuNode("a", "0", "0"), gpuNode("b", "4", "1"), downNode("c"))
+	status := func(state kubernetes.State, name addons.Name) AddonStatus { return statusOf(state, []addons.Name{name})[0] }
+	operator := func(ready int) (s kubernetes.State) {
+		w := plugin("KubeRay operator", "kuberay-operator", kube.Manager)
+		w.Wanted, w.Ready = 1, ready
+		s.Operators.Value = []kubernetes.Operator{{Workload: w}}
+		return s
+	}
+	tests := []struct {
+		name     string
+		standing standing
+		works    bool
+		hopeless bool
+		says     []string
+	}{
+		{"nodes lack them", standing{status: status(lacks, addons.NVIDIA)}, false, false, []string{"1 of 2 nodes offer nvidia.com/gpu; 1 node down", "a: no nvidia.com/gpu: no NVIDIA device plugin is installed"}},
+		{"a pod may heal", standing{status: status(lacks, addons.EFA), pods: waiting(kube.Doubtful)}, false, false, []string{"pod p on node a: no such image"}},
+		{"a pod does not", standing{status: status(lacks, addons.EFA), pods: waiting(kube.Hopeless)}, false, true, nil},
+		{"all offer, one is restarting", standing{status: status(withNodes(gpuNode("a", "4", "1")), addons.EFA), pods: waiting(kube.Hopeless)}, true, false, nil},
+		{"no nodes yet", standing{status: status(kubernetes.State{}, addons.NVIDIA)}, true, false, []string{"no node has nvidia.com/gpu now"}},
+		{"no API", standing{status: status(operator(1), addons.KubeRay)}, false, false, []string{"does not serve ray.io/v1"}},
+		{"operator starts", standing{status: status(operator(0), addons.KubeRay), served: true}, false, false, []string{"0 of 1 pod ready"}},
+		{"operator runs", standing{status: status(operator(1), addons.KubeRay), pods: addons.Pods{All: 1, Ready: 1}, served: true}, true, false, nil},
+		{"no operator yet", standing{status: status(kubernetes.State{}, addons.KubeRay), served: true}, false, false, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.standing.works(); got != test.works {
+				t.Errorf("works: %t", got)
+			}
+			if err := test.standing.hopeless(); (err != nil) != test.hopeless {
+				t.Errorf("hopeless: %v", err)
+			}
+			for _, text := range test.says {
+				if !strings.Contains(test.standing.why(), text) {
+					t.Errorf("%q says nothing of %q", test.standing.why(), text)
+				}
+			}
+		})
+	}
+}
