@@ -208,14 +208,14 @@ type Facts struct {
 	BytesPerNode uint64
 	// Attempt numbers the attempt of the job that a process was started for; nil
 	// where nobody knows.
-	Attempt func(pid int) int
+	Attempt func(rayjob.Process) int
 }
 
-func (f Facts) attempt(pid int) int {
-	if f.Attempt == nil || pid == 0 {
+func (f Facts) attempt(p rayjob.Process) int {
+	if f.Attempt == nil || p.PID == 0 {
 		return 0
 	}
-	return f.Attempt(pid)
+	return f.Attempt(p)
 }
 
 // Judge makes the verdict on what has been gathered so far.
@@ -229,7 +229,7 @@ func (g *Gatherer) Judge(expect fabric.Expectation, facts Facts) fabric.Verdict 
 	for _, f := range g.sorted() {
 		ev.Logs = append(ev.Logs, fabric.LogFile{
 			Log: f.parser.Log(), Node: f.source.NodeName, Truncated: g.incomplete(f.source.File),
-			Attempt: facts.attempt(f.source.PID),
+			Attempt: facts.attempt(f.source.Process()),
 		})
 	}
 	verdict := fabric.Judge(ev)
@@ -288,14 +288,13 @@ type Tail struct {
 	Lines []string
 }
 
-// Tails returns the last lines of every file that the process with the given
-// pid wrote.
-func (g *Gatherer) Tails(pid int) []Tail {
+// Tails returns the last lines of every file that the process wrote.
+func (g *Gatherer) Tails(p rayjob.Process) []Tail {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var tails []Tail
 	for _, f := range g.sorted() {
-		if f.source.PID == pid && len(f.tail) > 0 {
+		if f.source.Process() == p && len(f.tail) > 0 {
 			tails = append(tails, Tail{f.source.File, slices.Clone(f.tail)})
 		}
 	}

@@ -137,9 +137,9 @@ func TestTails(t *testing.T) {
 	}
 	send(g, source("a.err", 7), "why\n"+`{"trainyard": 1, "event": "step", "step": 1}`+"\n")
 	send(g, source("b.out", 8), "other\n")
-	tails := g.Tails(7)
+	tails := g.Tails(rayjob.Process{PID: 7})
 	if len(tails) != 2 || tails[0].File != "a.err" || !slices.Equal(tails[0].Lines, []string{"why"}) || len(tails[1].Lines) != tailLines {
-		t.Errorf("Tails(7) = %+v", tails)
+		t.Errorf("Tails of process 7 = %+v", tails)
 	}
 }
 

@@ -32,11 +32,15 @@ var ErrTooLong = errors.New("file is longer than what is kept of one")
 // Source says which process of which node wrote a log file.
 type Source struct {
 	NodeID, NodeName string
+	IP               string // of the node
 	File             string // name in the node's log folder
 	WorkerID         string // Ray's id of the process; empty for the driver's log
 	PID              int    // 0 for the driver's log
 	Name             string // of the actor or, latest, the task in the process; empty until known
 }
+
+// Process is who writes it; its PID is 0 for the driver's log.
+func (s Source) Process() Process { return Process{s.IP, s.PID} }
 
 // Chunk is the next piece of a log file.
 type Chunk struct {
@@ -223,7 +227,7 @@ func (s *collection) lostNodes() {
 	}
 	for id, err := range s.unread {
 		if node := s.nodes[id]; node.Alive() || !covered[id] && node.diedSince(s.job.Start()) {
-			s.gap(Gap{Source: Source{NodeID: id, NodeName: node.Name}, Err: err})
+			s.gap(Gap{Source: Source{NodeID: id, NodeName: node.Name, IP: node.IP}, Err: err})
 		}
 	}
 }

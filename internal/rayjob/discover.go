@@ -111,7 +111,8 @@ func (s *collection) consider(ctx context.Context, file string, listedBy []strin
 	if err != nil || !ours {
 		return err
 	}
-	source.NodeName = s.nodes[source.NodeID].Name
+	node := s.nodes[source.NodeID]
+	source.NodeName, source.IP = node.Name, node.IP
 	f = &follower{collection: s, Source: source, listedBy: listedBy}
 	s.mu.Lock()
 	s.files[file] = f

@@ -193,9 +193,9 @@ func TestRanks(t *testing.T) {
 	if diff := cmp.Diff([]Rank{{Process{"10.0.0.2", 20}, 0, 0, 0}}, r.Current()); diff != "" {
 		t.Errorf("second group (-want +got):\n%s", diff)
 	}
-	for pid, want := range map[int]int{10: 1, 11: 1, 20: 2, 99: 0} {
-		if got := r.Attempt(pid); got != want {
-			t.Errorf("attempt of process %d is %d, want %d", pid, got, want)
+	for p, want := range map[Process]int{{"10.0.0.1", 10}: 1, {"10.0.0.1", 11}: 1, {"10.0.0.2", 20}: 2, {"10.0.0.2", 10}: 0} {
+		if got := r.Attempt(p); got != want {
+			t.Errorf("attempt of process %v is %d, want %d", p, got, want)
 		}
 	}
 	if got, ok := r.Of(Process{"10.0.0.1", 11}); !ok || got != first[1] {
@@ -206,19 +206,25 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestNoAttempts: the worker groups of several trainers in a job, and processes
-// that a pid alone does not tell apart, have no order.
+// TestNoAttempts: the worker groups of several trainers in a job have no order.
 func TestNoAttempts(t *testing.T) {
-	var trainers, nodes Ranks
-	trainers.Observe(7, []byte("- (ip=10.0.0.1, pid=10) world_rank=0, local_rank=0, node_rank=0"))
-	trainers.Observe(8, []byte("- (ip=10.0.0.1, pid=20) world_rank=0, local_rank=0, node_rank=0"))
-	nodes.Observe(7, []byte("- (ip=10.0.0.1, pid=10) world_rank=0, local_rank=0, node_rank=0"))
-	nodes.Observe(7, []byte("- (ip=10.0.0.2, pid=10) world_rank=1, local_rank=0, node_rank=1"))
-	for _, r := range []Ranks{trainers, nodes} {
-		for _, pid := range []int{10, 20} {
-			if got := r.Attempt(pid); got != 0 {
-				t.Errorf("attempt of process %d is %d, want 0: %v", pid, got, r.all)
-			}
+	var r Ranks
+	r.Observe(7, []byte("- (ip=10.0.0.1, pid=10) world_rank=0, local_rank=0, node_rank=0"))
+	r.Observe(8, []byte("- (ip=10.0.0.1, pid=20) world_rank=0, local_rank=0, node_rank=0"))
+	for _, pid := range []int{10, 20} {
+		if got := r.Attempt(Process{"10.0.0.1", pid}); got != 0 {
+			t.Errorf("attempt of process %d is %d, want 0: %v", pid, got, r.all)
 		}
+	}
+}
+
+// TestSamePIDs: processes of two pods have the same PID.
+func TestSamePIDs(t *testing.T) {
+	var r Ranks
+	for rank, ip := range []string{"10.0.0.1", "10.0.0.2"} {
+		r.Observe(7, fmt.Appendf(nil, "- (ip=%s, pid=308) world_rank=%d, local_rank=0, node_rank=%[2]d", ip, rank))
+	}
+	if len(r.Current()) != 2 || r.Attempt(Process{"10.0.0.2", 308}) != 1 {
+		t.Errorf("ranks %v, attempt %d", r.Current(), r.Attempt(Process{"10.0.0.2", 308}))
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"strconv"
 )
 
-// Process is one operating system process of the cluster.
+// Process is one operating system process of the cluster. Nodes on one machine
+// share an address, and pods have the same PIDs; both together tell processes
+// apart.
 type Process struct {
 	IP  string
 	PID int
@@ -73,25 +75,15 @@ func (r *Ranks) join(rank Rank) {
 	r.groups = max(r.groups, 1)
 }
 
-// Attempt numbers the worker group of the process with that pid, from 1: where
-// a group was started again, the later one has the higher number. It is 0 where
-// that is not known: no process or several were announced with the pid, or the
-// job ran several trainers, whose groups are no attempts of each other.
-func (r *Ranks) Attempt(pid int) int {
+// Attempt numbers the worker group of a process, from 1: where a group was
+// started again, the later one has the higher number. It is 0 where that is not
+// known: the process was not announced, or the job ran several trainers, whose
+// groups are no attempts of each other.
+func (r *Ranks) Attempt(p Process) int {
 	if len(r.controllers) != 1 {
 		return 0
 	}
-	attempt := 0
-	for p, group := range r.group {
-		switch {
-		case p.PID != pid:
-		case attempt > 0:
-			return 0
-		default:
-			attempt = group
-		}
-	}
-	return attempt
+	return r.group[p]
 }
 
 // Of returns the rank of a process, of an earlier group too.

@@ -46,6 +46,9 @@ type Worker struct {
 	ExitDetail string `json:"exit_detail"`
 }
 
+// Process is the worker's.
+func (w Worker) Process() Process { return Process{w.IP, w.PID} }
+
 // Workers returns the worker processes of all jobs. It is the one call that
 // knows the node of every kind of process. Ray forgets the oldest dead ones.
 func (c *Client) Workers(ctx context.Context) ([]Worker, error) {

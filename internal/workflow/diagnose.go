@@ -79,8 +79,8 @@ func (f *following) lostWorker(ctx context.Context) (rayjob.Worker, bool) {
 		if w.Alive || w.Type != "WORKER" || !strings.Contains(w.ExitType, "SYSTEM_ERROR") && !strings.Contains(w.ExitType, "OUT_OF_MEMORY") {
 			continue
 		}
-		_, ours := f.lines.Rank(w.PID)
-		if attempt := f.lines.Attempt(w.PID); ours && attempt > latest {
+		_, ours := f.lines.Rank(w.Process())
+		if attempt := f.lines.Attempt(w.Process()); ours && attempt > latest {
 			lost, latest, found = w, attempt, true
 		}
 	}
@@ -89,7 +89,7 @@ func (f *following) lostWorker(ctx context.Context) (rayjob.Worker, bool) {
 
 // describe says which worker died and quotes its last lines.
 func (f *following) describe(w rayjob.Worker) string {
-	rank, _ := f.lines.Rank(w.PID)
+	rank, _ := f.lines.Rank(w.Process())
 	node := w.NodeID
 	if name := f.nodeName(w.NodeID); name != "" {
 		node = name
@@ -98,7 +98,7 @@ func (f *following) describe(w rayjob.Worker) string {
 	if w.ExitDetail != "" {
 		text += ": " + firstSentence(w.ExitDetail)
 	}
-	for _, tail := range f.gatherer.Tails(w.PID) {
+	for _, tail := range f.gatherer.Tails(w.Process()) {
 		text += fmt.Sprintf("\n  last lines of %s:\n    %s", tail.File, strings.Join(tail.Lines, "\n    "))
 	}
 	return text

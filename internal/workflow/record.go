@@ -9,13 +9,14 @@ import (
 
 	"github.com/trainyard/trainyard/fabric"
 	"github.com/trainyard/trainyard/internal/evidence"
+	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/ui"
 )
 
 // account is what the built-in training has said of itself so far.
 type account struct {
-	ranks   map[int]evidence.Record // by process: who and where it is
-	world   int                     // size, 0 where not known
+	ranks   map[rayjob.Process]evidence.Record // who and where each is
+	world   int                                // size, 0 where not known
 	backend string
 	starts  int
 	first   int         // the first step of the newest start
@@ -31,8 +32,8 @@ type account struct {
 // rankError is an error that a rank has told of.
 type rankError struct {
 	evidence.Record
-	pid  int
-	node string
+	process rayjob.Process
+	node    string
 }
 
 // conclusionPrefix begins the line by which the driver of the built-in training
@@ -75,9 +76,9 @@ func (l *lines) record(r evidence.Record, line evidence.Line) {
 	switch r.Event {
 	case "rank":
 		if said.ranks == nil {
-			said.ranks = map[int]evidence.Record{}
+			said.ranks = map[rayjob.Process]evidence.Record{}
 		}
-		said.ranks[r.PID] = r
+		said.ranks[line.Process()] = r
 		said.world, said.backend = r.WorldSize, r.Backend
 	case "start":
 		l.hear()
@@ -99,7 +100,7 @@ func (l *lines) record(r evidence.Record, line evidence.Line) {
 	case "evidence":
 		said.heard.Hear(r)
 	case "error":
-		said.errors = append(said.errors, rankError{r, line.PID, said.ranks[line.PID].Node})
+		said.errors = append(said.errors, rankError{r, line.Process(), said.ranks[line.Process()].Node})
 	}
 }
 
@@ -171,10 +172,10 @@ func (l *lines) Cause() (first rankError, others int, ok bool) {
 	defer l.mu.Unlock()
 	last := 0
 	for _, r := range l.ranks.Current() {
-		last = max(last, l.ranks.Attempt(r.PID))
+		last = max(last, l.ranks.Attempt(r.Process))
 	}
 	errors := slices.DeleteFunc(slices.Clone(l.said.errors), func(e rankError) bool {
-		return l.ranks.Attempt(e.pid) < last
+		return l.ranks.Attempt(e.process) < last
 	})
 	first, ok = cause(errors)
 	for _, e := range errors {

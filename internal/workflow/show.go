@@ -47,7 +47,7 @@ func (l *lines) take(line evidence.Line) {
 	if l.concluded(line) || !l.shown(line) || l.mutes(line) {
 		return
 	}
-	if _, known := l.rankOf(line.PID); !known && line.Name == trainWorker && len(l.held) < mostHeld {
+	if _, known := l.rankOf(line.Process()); !known && line.Name == trainWorker && len(l.held) < mostHeld {
 		l.hold(line)
 		return
 	}
@@ -136,7 +136,7 @@ func isTraceback(text []byte) bool {
 // tellHeld passes on the lines whose ranks are known by now. l.mu is held.
 func (l *lines) tellHeld() {
 	l.held = slices.DeleteFunc(l.held, func(line heldLine) bool {
-		_, known := l.rankOf(line.PID)
+		_, known := l.rankOf(line.Process())
 		if known {
 			l.output(l.sourceOf(line.Line), line.text)
 		}
@@ -144,20 +144,17 @@ func (l *lines) tellHeld() {
 	})
 }
 
-// rankOf finds a process's rank. l.mu is held. Nodes of one machine share an
-// address, and processes of several machines may share a pid: a pid counts
-// only where it is the only one.
-func (l *lines) rankOf(pid int) (int, bool) {
-	if r, ok := l.said.ranks[pid]; ok {
+// rankOf finds a process's rank. l.mu is held.
+func (l *lines) rankOf(p rayjob.Process) (int, bool) {
+	if r, ok := l.said.ranks[p]; ok {
 		return r.Rank, true
 	}
-	found, rank := 0, 0
 	for _, r := range l.ranks.Current() {
-		if r.PID == pid {
-			found, rank = found+1, r.World
+		if r.Process == p {
+			return r.World, true
 		}
 	}
-	return rank, found == 1
+	return 0, false
 }
 
 // hear notes that the job's own code runs. l.mu is held.
@@ -183,18 +180,18 @@ func (l *lines) Began() bool {
 }
 
 // Rank is rankOf for others.
-func (l *lines) Rank(pid int) (int, bool) {
+func (l *lines) Rank(p rayjob.Process) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rankOf(pid)
+	return l.rankOf(p)
 }
 
 // Attempt numbers the attempt of the job that a process was started for; 0
 // where that is not known.
-func (l *lines) Attempt(pid int) int {
+func (l *lines) Attempt(p rayjob.Process) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ranks.Attempt(pid)
+	return l.ranks.Attempt(p)
 }
 
 // World is the number of ranks, 0 where not known.
@@ -211,7 +208,7 @@ func (l *lines) sourceOf(line evidence.Line) string {
 	if line.Driver() {
 		return "driver"
 	}
-	if rank, ok := l.rankOf(line.PID); ok {
+	if rank, ok := l.rankOf(line.Process()); ok {
 		return fmt.Sprintf("rank %d", rank)
 	}
 	name := line.Name
@@ -240,7 +237,7 @@ func (l *lines) shown(line evidence.Line) bool {
 	if line.Name == trainController && (len(l.ranks.Current()) > 0 || isPlacementRemark(text)) {
 		return false // it repeats what the workers and the driver say
 	}
-	rank, isRank := l.rankOf(line.PID)
+	rank, isRank := l.rankOf(line.Process())
 	if isRank && rank > 0 && isReportRemark(text) {
 		return false
 	}

@@ -28,7 +28,7 @@ func (h *heard) Event(e ui.Event) {
 }
 
 func worker(pid int, name, text string) evidence.Line {
-	return evidence.Line{Source: rayjob.Source{PID: pid, Name: name, File: fmt.Sprintf("worker-%d.out", pid)}, Text: []byte(text)}
+	return evidence.Line{Source: rayjob.Source{IP: "127.0.0.1", PID: pid, Name: name, File: fmt.Sprintf("worker-%d.out", pid)}, Text: []byte(text)}
 }
 
 func driver(text string) evidence.Line {
@@ -85,6 +85,23 @@ func TestLinesOfAUsersProgram(t *testing.T) {
 	}
 	if l.World() != 2 {
 		t.Errorf("World() = %d, want 2", l.World())
+	}
+}
+
+// TestSamePIDs: processes of two pods have the same PID.
+func TestSamePIDs(t *testing.T) {
+	var told heard
+	l := &lines{story: ui.NewStory(&told)}
+	for rank, ip := range []string{"10.0.0.1", "10.0.0.2"} {
+		l.take(worker(5, "TrainController", fmt.Sprintf("- (ip=%s, pid=308) world_rank=%d, local_rank=0, node_rank=%[2]d", ip, rank)))
+	}
+	for _, ip := range []string{"10.0.0.2", "10.0.0.1"} {
+		line := worker(308, "RayTrainWorker", "I am at "+ip)
+		line.IP = ip
+		l.take(line)
+	}
+	if diff := cmp.Diff(heard{"rank 1: I am at 10.0.0.2", "rank 0: I am at 10.0.0.1"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
