@@ -83,7 +83,7 @@ func kindsOf(objects Set) []schema.GroupVersionKind {
 
 // prune removes what there is of an add-on beside the objects that it now has.
 func prune(ctx context.Context, cluster *kube.Cluster, addon Name, objects Set) (int, error) {
-	there, err := made(ctx, cluster, addon)
+	there, err := existing(ctx, cluster, addon)
 	if err != nil {
 		return 0, err
 	}

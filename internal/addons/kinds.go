@@ -38,8 +38,8 @@ func kindOf(u *unstructured.Unstructured) schema.GroupVersionKind { return u.Gro
 // owner is whose objects all add-ons are.
 func owner() kube.Owner { return kube.Owner{} }
 
-// made returns what there is of an add-on, in the order in which it was applied.
-func made(ctx context.Context, cluster *kube.Cluster, addon Name) ([]client.Object, error) {
+// existing returns what there is of an add-on, in the order in which it was applied.
+func existing(ctx context.Context, cluster *kube.Cluster, addon Name) ([]client.Object, error) {
 	labels := owner().Labels()
 	labels[Label] = string(addon)
 	var all []client.Object

@@ -30,21 +30,22 @@ type Order struct {
 // A Set is what an add-on is made of, in the order in which it is applied.
 type Set []client.Object
 
-// Objects returns what an add-on is made of. Charts are fetched, and checked, here; the cluster is not asked.
+// Objects returns what an add-on is made of. Charts are fetched, and checked,
+// here; the cluster is not asked.
 func Objects(ctx context.Context, o Order) (Set, error) {
-	var made []*unstructured.Unstructured
+	var objects []*unstructured.Unstructured
 	var err error
 	switch o.Addon {
 	case NVIDIA:
-		made, err = o.fromChart(ctx, nvidiaPin, map[string]any{
+		objects, err = o.fromChart(ctx, nvidiaPin, map[string]any{
 			"image":       map[string]any{"repository": o.image("nvcr.io/nvidia/k8s-device-plugin")},
 			"affinity":    content(corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: o.Nodes.withGPUs()}}),
 			"tolerations": []any{map[string]any{"operator": "Exists"}},
 		})
 	case EFA:
-		made, err = o.efa()
+		objects, err = o.efa()
 	case KubeRay:
-		made, err = o.fromChart(ctx, kubeRayPin, map[string]any{
+		objects, err = o.fromChart(ctx, kubeRayPin, map[string]any{
 			"image":       map[string]any{"repository": o.image("quay.io/kuberay/operator")},
 			"affinity":    content(corev1.Affinity{NodeAffinity: o.Nodes.withoutGPUs()}),
 			"tolerations": []any{map[string]any{"key": "CriticalAddonsOnly", "operator": "Exists"}},
@@ -53,7 +54,7 @@ func Objects(ctx context.Context, o Order) (Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ordered(o.Addon, made)
+	return ordered(o.Addon, objects)
 }
 
 func (o Order) fromChart(ctx context.Context, p pin, values map[string]any) ([]*unstructured.Unstructured, error) {

@@ -32,7 +32,7 @@ func Remove(ctx context.Context, cluster *kube.Cluster, addon Name, force bool, 
 	if err := mayAll(ctx, cluster, doing, toRemove, kinds()); err != nil {
 		return 0, err
 	}
-	there, err := made(ctx, cluster, addon)
+	there, err := existing(ctx, cluster, addon)
 	if err != nil || len(there) == 0 {
 		return 0, err
 	}

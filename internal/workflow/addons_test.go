@@ -127,7 +127,9 @@ func TestStandingOfAddons(t *testing.T) {
 		}}}
 	}
 	lacks := withNodes(gpuNode("a", "0", "0"), gpuNode("b", "4", "1"), downNode("c"))
-	status := func(state kubernetes.State, name addons.Name) AddonStatus { return statusOf(state, []addons.Name{name})[0] }
+	status := func(state kubernetes.State, name addons.Name) AddonStatus {
+		return statusOf(state, []addons.Name{name})[0]
+	}
 	operator := func(ready int) (s kubernetes.State) {
 		w := plugin("KubeRay operator", "kuberay-operator", kube.Manager)
 		w.Wanted, w.Ready = 1, ready
