@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -38,6 +39,9 @@ func Up(ctx context.Context, k *kube.Cluster, order Order) (*Cluster, error) {
 		return nil, err
 	}
 	cluster, err := complete(ctx, k, order, made[0].GetUID())
+	if errors.Is(err, errDeleted) {
+		return nil, err
+	}
 	return cluster, fault.WithHint(fmt.Sprintf("RayCluster %s stays: the same command goes on with it, trainyard down --target kubernetes removes it", order.RayCluster.Name), err)
 }
 
@@ -56,8 +60,28 @@ func complete(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) 
 	return cluster, nil
 }
 
-// awaitPods returns when head and workers are ready.
+// awaitPods returns when head and workers are ready, or their RayCluster is being
+// deleted.
 func awaitPods(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	name := order.RayCluster.Name
+	watching.Go(func() {
+		if k.AwaitDeletion(ctx, rayv1.GroupVersion.WithKind("RayCluster"), name, uid) == nil {
+			cancel(errDeleted)
+		}
+	})
+	err := awaitReady(ctx, k, order, uid)
+	if err != nil && errors.Is(context.Cause(ctx), errDeleted) {
+		return fmt.Errorf("waiting for pods: RayCluster %q in namespace %q %w", name, k.Namespace, errDeleted)
+	}
+	return err
+}
+
+// awaitReady returns when head and workers are ready.
+func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID) error {
 	name, want := order.RayCluster.Name, FactsOf(order.RayCluster).Nodes
 	if order.PendingTimeout > 0 {
 		var cancel context.CancelFunc
@@ -105,7 +129,10 @@ const operatorPatience = 10 * time.Second
 
 const operatorSilent = "KubeRay makes no pods: is its operator running?"
 
-var errPending = errors.New("its pods did not become ready in time")
+var (
+	errPending = errors.New("its pods did not become ready in time")
+	errDeleted = errors.New("was deleted")
+)
 
 // podsOf selects the pods of a RayCluster, headOf its head's.
 func podsOf(name string) client.MatchingLabels { return client.MatchingLabels{rayClusterLabel: name} }
