@@ -69,7 +69,7 @@ test: test-go test-python test-ray test-cluster ## all tests but e2e: Go, Python
 .PHONY: e2e
 e2e: ## train in pods of real kubelets, as root on Linux: test/cluster/README.md
 	go run -C test/cluster . -nodes 3 -build
-	go run -C test/cluster . -nodes 3 -- go run ./test/noskip -count=1 -timeout 15m -run '^TestNodes$$' ./test/e2e
+	go run -C test/cluster . -nodes 3 -- go run ./test/noskip -count=1 -timeout 20m -run '^TestNodes$$' ./test/e2e
 
 .PHONY: fmt
 fmt: $(go_tools) $(venv) ## format Go and Python
