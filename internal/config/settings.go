@@ -200,12 +200,12 @@ var settings = []setting{
 		rule:  matching("the name of a PriorityClass", optionalSubdomain, maxSubdomain),
 	},
 	{
-		key: "kubernetes.workerCPU", doc: "CPUs of a worker pod; empty: 5/6 of the type's",
+		key: "kubernetes.workerCPU", flag: "worker-cpu", arg: "QUANTITY", doc: "CPUs of a worker pod; empty: 5/6 of the type's",
 		field: func(c *Config) any { return &c.Kubernetes.WorkerCPU },
 		rule:  amount("empty or a quantity such as 40 or 1500m"),
 	},
 	{
-		key: "kubernetes.workerMemory", doc: "memory of a worker pod; empty: 5/6 of the type's",
+		key: "kubernetes.workerMemory", flag: "worker-memory", arg: "QUANTITY", doc: "memory of a worker pod; empty: 5/6 of the type's",
 		field: func(c *Config) any { return &c.Kubernetes.WorkerMemory },
 		rule:  amount("empty or a quantity such as 160Gi"),
 	},

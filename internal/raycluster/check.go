@@ -64,10 +64,10 @@ func (n Node) check() error {
 		add("%d GPUs and %d EFA interfaces a worker, must be 0 or more", n.GPUs, n.EFA)
 	}
 	if n.CPU.Sign() <= 0 {
-		add("no CPU for a worker: set kubernetes.workerCPU, or cluster.nodeType")
+		add("no CPU for a worker: set kubernetes.workerCPU (--worker-cpu), or cluster.nodeType")
 	}
 	if n.Memory.Sign() <= 0 {
-		add("no memory for a worker: set kubernetes.workerMemory, or cluster.nodeType")
+		add("no memory for a worker: set kubernetes.workerMemory (--worker-memory), or cluster.nodeType")
 	}
 	if n.HugePages.Sign() < 0 || n.HugePages.Value()%(2<<20) != 0 {
 		add("huge pages of %s a worker, must be a multiple of 2Mi", n.HugePages.String())
