@@ -92,7 +92,7 @@ func TestApplyConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.Of(me).Apply(t.Context(), Real, newSettings(c, "a", "2"))
-	wantError(t, err, `others have set fields that we would change: .data.value (conflict with "kubectl-edit"`, "Undo that change")
+	wantError(t, err, `others have set fields that we would change: .data.value (conflict with "kubectl-edit"`, "undo that change")
 }
 
 func TestDryRun(t *testing.T) {
@@ -216,7 +216,7 @@ func TestDeleteRayCluster(t *testing.T) {
 	if err := c.Update(t.Context(), &pod); err != nil {
 		t.Fatal(err)
 	}
-	want := `RayCluster "gpu" in namespace "` + c.Namespace + `" waits for pod ` + pod.Name + " on node " + lab.Namespace
+	want := `RayCluster "gpu" in namespace "` + c.Namespace + `" waits for pod ` + pod.Name + " on node " + lab.Namespace + ", held by finalizer example.com/dead-node"
 	said := ""
 	err := c.Of(me).Delete(t.Context(), 0, func(text string) {
 		if text == want {

@@ -104,7 +104,7 @@ func (o Ours) awaitGone(ctx context.Context, timeout time.Duration, waiting func
 		return len(left) == 0, state, nil
 	})
 	if wait.IsTimeout(err) {
-		return fmt.Errorf("waiting until all is gone: %w", fault.WithHint("Look at what is named there; the same command goes on where this one stopped.", err))
+		return fmt.Errorf("waiting until all is gone: %w", fault.WithHint("look at what is named there; the same command goes on where this one stopped", err))
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (o Ours) held(ctx context.Context, u *unstructured.Unstructured) string {
 }
 
 // leftPods names the pods of an owner that are still there, and the nodes that
-// have yet to end them.
+// have yet to end them, or the finalizers.
 func (o Ours) leftPods(ctx context.Context, namespace string) string {
 	const shown = 3
 	var pods corev1.PodList
@@ -145,7 +145,10 @@ func (o Ours) leftPods(ctx context.Context, namespace string) string {
 		if pod.Spec.NodeName != "" {
 			name += " on node " + pod.Spec.NodeName
 		}
+		if len(pod.Finalizers) > 0 {
+			name += ", held by finalizer " + strings.Join(pod.Finalizers, ", ")
+		}
 		names = append(names, name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, " and ")
 }

@@ -73,7 +73,7 @@ func TestExplainTransport(t *testing.T) {
 		{"no TLS", strings.Replace(plain.URL, "http:", "https:", 1), "{}", "does not speak TLS", "proxies"},
 		{"expired token", encrypted.URL + ", insecure-skip-tls-verify: true", token, "does not accept the credentials of context \"here\": its token expired at 2001-09-09T01:46:40Z", "log in again"},
 		{"plugin is missing", encrypted.URL, plugin("no-such-plugin"), "getting credentials from \"no-such-plugin\", which context \"here\" uses: executable no-such-plugin not found", "get it at example.com"},
-		{"plugin fails", encrypted.URL, plugin("false"), "executable false failed with exit code 1", "Run it by hand to see more, and log in again: false"},
+		{"plugin fails", encrypted.URL, plugin("false"), "executable false failed with exit code 1", "run it by hand to see more, and log in again: false"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

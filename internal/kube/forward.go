@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -197,43 +195,4 @@ func (t *Tunnel) number() string {
 	defer t.mu.Unlock()
 	t.next++
 	return strconv.Itoa(t.next)
-}
-
-// carry copies both ways until one end closes, and returns what the kubelet
-// says went wrong.
-func (s *stream) carry(ctx context.Context, local net.Conn) error {
-	fromPod, toPod := make(chan struct{}), make(chan error, 1)
-	go func() {
-		defer close(fromPod)
-		_, _ = io.Copy(local, s.data)
-		if half, ok := local.(*net.TCPConn); ok {
-			_ = half.CloseWrite()
-		}
-	}()
-	go func() {
-		_, err := io.Copy(s.data, local)
-		_ = s.data.Close() // half: the answer may still come
-		toPod <- err
-	}()
-	select {
-	case <-fromPod:
-	case err := <-toPod:
-		if err == nil {
-			select {
-			case <-fromPod:
-			case <-ctx.Done():
-			}
-		}
-	}
-	_ = s.data.Reset() // else what is unsent holds the link up
-	return s.end(ctx)
-}
-
-// header returns the headers of a stream for port forwarding.
-func header(kind string, port int, number string) http.Header {
-	h := http.Header{}
-	h.Set(corev1.StreamType, kind)
-	h.Set(corev1.PortHeader, strconv.Itoa(port))
-	h.Set(corev1.PortForwardRequestIDHeader, number)
-	return h
 }

@@ -2,11 +2,8 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,50 +125,3 @@ func (l *link) closeUnused() {
 }
 
 func (l *link) close() { _ = l.connection.Close() }
-
-// A stream is one connection to a port of a pod: its bytes, and what the kubelet
-// says about it.
-type stream struct {
-	connection  httpstream.Connection
-	data, fault httpstream.Stream
-	said        chan string // what came by fault, once it ends
-}
-
-// stream opens one; number tells it from others of the link.
-func (l *link) stream(port int, number string) (*stream, error) {
-	faults, err := l.connection.CreateStream(header(corev1.StreamTypeError, port, number))
-	if err != nil {
-		return nil, fmt.Errorf("opening a stream to pod %s: %w", l.pod, err)
-	}
-	_ = faults.Close() // our half: we only read
-	data, err := l.connection.CreateStream(header(corev1.StreamTypeData, port, number))
-	if err != nil {
-		l.connection.RemoveStreams(faults)
-		return nil, fmt.Errorf("opening a stream to pod %s: %w", l.pod, err)
-	}
-	s := &stream{l.connection, data, faults, make(chan string, 1)}
-	go func() {
-		text, err := io.ReadAll(faults)
-		if err != nil {
-			text = []byte(err.Error())
-		}
-		s.said <- strings.TrimSpace(string(text))
-	}()
-	return s, nil
-}
-
-// end returns what the kubelet said went wrong.
-func (s *stream) end(ctx context.Context) error {
-	defer s.connection.RemoveStreams(s.data, s.fault)
-	select {
-	case text := <-s.said:
-		if text != "" {
-			return errors.New(text)
-		}
-		return nil
-	case <-s.connection.CloseChan():
-		return errors.New("the connection to it was lost")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -42,7 +42,7 @@ func find(access Access) (found, error) {
 		return inKubeconfig(present, access)
 	}
 	if access.Kubeconfig != "" {
-		return found{}, fault.WithHint("Check --kubeconfig and the environment variable KUBECONFIG.",
+		return found{}, fault.WithHint("check --kubeconfig and the environment variable KUBECONFIG",
 			fmt.Errorf("reading kubeconfig: %s does not exist", quoted(files)))
 	}
 	return inPod(access, files[0])
@@ -73,7 +73,7 @@ func inPod(access Access, looked string) (found, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return found{}, fault.WithHint("Name a kubeconfig with --kubeconfig or KUBECONFIG. For a cluster on EKS, this writes one: aws eks update-kubeconfig --name NAME",
+		return found{}, fault.WithHint("name a kubeconfig with --kubeconfig or KUBECONFIG. For a cluster on EKS, this writes one: aws eks update-kubeconfig --name NAME",
 			fmt.Errorf("finding a cluster: there is no kubeconfig at %q, and this process runs in no pod", looked))
 	}
 	if err != nil {
@@ -132,12 +132,12 @@ func choose(all *api.Config, wanted string, files []string) (string, error) {
 	case len(names) == 0:
 		return "", fmt.Errorf("choosing a context: %s has none", quoted(files))
 	case name == "":
-		return "", fault.WithHint("Choose one with --context, or for good: kubectl config use-context "+names[0],
+		return "", fault.WithHint("choose one with --context, or for good: kubectl config use-context "+names[0],
 			fmt.Errorf("choosing a context: %s names no current one; there are %s", quoted(files), list(names)))
 	}
 	err := fmt.Errorf("choosing a context: %s has no context %q; there are %s", quoted(files), name, list(names))
 	if near := nearest(name, names); near != "" {
-		err = fault.WithHint(fmt.Sprintf("Did you mean --context %s?", near), err)
+		err = fault.WithHint(fmt.Sprintf("did you mean --context %s?", near), err)
 	}
 	return "", err
 }

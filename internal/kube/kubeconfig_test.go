@@ -76,8 +76,8 @@ func TestConnectFails(t *testing.T) {
 	}{
 		{"missing file", Access{Kubeconfig: "/no/such/config"}, `"/no/such/config" does not exist`, "KUBECONFIG"},
 		{"no current context", Access{Kubeconfig: kubeconfig(t, "", "b", "a")}, `no current one; there are "a", "b"`, "use-context a"},
-		{"unknown context", Access{Kubeconfig: kubeconfig(t, "", eks, "kind"), Context: "GPU"}, `no context "GPU"; there are`, "Did you mean --context " + eks + "?"},
-		{"misspelt context", Access{Kubeconfig: kubeconfig(t, "a", "prod", "staging"), Context: "stagign"}, `no context "stagign"`, "Did you mean --context staging?"},
+		{"unknown context", Access{Kubeconfig: kubeconfig(t, "", eks, "kind"), Context: "GPU"}, `no context "GPU"; there are`, "did you mean --context " + eks + "?"},
+		{"misspelt context", Access{Kubeconfig: kubeconfig(t, "a", "prod", "staging"), Context: "stagign"}, `no context "stagign"`, "did you mean --context staging?"},
 		{"current context is gone", Access{Kubeconfig: kubeconfig(t, "old", "a")}, `no context "old"`, ""},
 		{"no contexts", Access{Kubeconfig: kubeconfig(t, "")}, "has none", ""},
 		{"not YAML", Access{Kubeconfig: broken}, broken, ""},

@@ -105,7 +105,7 @@ func driven(reason, message string) Reason {
 
 // nodeLost says whether the pod's node does not answer.
 func nodeLost(pod *corev1.Pod, events []corev1.Event, nodes *Nodes) (Reason, bool) {
-	r := Reason{Cause: NodeLost, Outlook: Doubtful, Hint: "See what became of it: kubectl describe node " + pod.Spec.NodeName}
+	r := Reason{Cause: NodeLost, Outlook: Doubtful, Hint: "see what became of it: kubectl describe node " + pod.Spec.NodeName}
 	if node := nodes.named(pod.Spec.NodeName); node != nil {
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {

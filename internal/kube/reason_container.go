@@ -98,11 +98,11 @@ func image(s corev1.ContainerStatus, events []corev1.Event) Reason {
 	r := Reason{Cause: Image, Outlook: Doubtful, Text: fmt.Sprintf("image %q: %s", s.Image, sentence(waiting.Reason, why))}
 	switch {
 	case containsAny(why, "unauthorized", "authorization failed", "pull access denied", "no basic auth credentials", "403 forbidden", "authentication required"):
-		r.Outlook, r.Hint = Hopeless, "The nodes may not pull it: check the image's name, and the rights of the nodes or an imagePullSecret."
+		r.Outlook, r.Hint = Hopeless, "the nodes may not pull it: check the image's name, and the rights of the nodes or an imagePullSecret"
 	case containsAny(why, "not found", "manifest unknown", "no match for platform", "name unknown") && !containsAny(why, "no such host", "lookup "):
-		r.Outlook, r.Hint = Hopeless, "Check the image's name and tag, and that it is made for the nodes' architecture."
+		r.Outlook, r.Hint = Hopeless, "check the image's name and tag, and that it is made for the nodes' architecture"
 	case slices.Contains([]string{"InvalidImageName", "ErrImageNeverPull", "SignatureValidationFailed"}, waiting.Reason):
-		r.Outlook, r.Hint = Hopeless, "Check the image's name, and its pull policy."
+		r.Outlook, r.Hint = Hopeless, "check the image's name, and its pull policy"
 	}
 	return r
 }
@@ -113,7 +113,7 @@ func ended(s corev1.ContainerStatus, t *corev1.ContainerStateTerminated, before 
 	switch {
 	case t.Reason == "OOMKilled":
 		r.Cause, r.Text = OutOfMemory, fmt.Sprintf("container %s was killed for its memory (OOMKilled)", s.Name)
-		r.Hint = "Give it more memory."
+		r.Hint = "give it more memory"
 	case t.Signal != 0:
 		r.Text = fmt.Sprintf("container %s was ended by signal %d", s.Name, t.Signal)
 	default:

@@ -22,7 +22,7 @@ func WhyNoPod(events []corev1.Event) Reason {
 	r := Reason{Cause: NotCreated, Outlook: Doubtful, Text: e.Message}
 	switch quota := quotaDenial.FindString(e.Message); {
 	case quota != "":
-		r.Hint = "Ask for less, or for a larger quota."
+		r.Hint = "ask for less, or for a larger quota"
 		if tooLarge(quota) {
 			r.Outlook = Hopeless
 		}

@@ -114,6 +114,6 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 
 // pluginHints say what makes a device of NVIDIA or AWS known to a cluster.
 var pluginHints = map[corev1.ResourceName]string{
-	"nvidia.com/gpu":        "The NVIDIA device plugin may be missing: " + InstallNVIDIA,
-	"vpc.amazonaws.com/efa": "The EFA device plugin may be missing: " + InstallEFA,
+	"nvidia.com/gpu":        "the NVIDIA device plugin may be missing: " + InstallNVIDIA,
+	"vpc.amazonaws.com/efa": "the EFA device plugin may be missing: " + InstallEFA,
 }

@@ -48,7 +48,7 @@ const lookPause = 100 * time.Millisecond
 // changes that come meanwhile are one.
 //
 // It returns nil once look is done, look's error, or ctx's, or that of a server
-// that forbids to watch. It outlasts restarts of the API server and versions that
+// that forbids to watch pods; where it forbids to watch events there are none. It outlasts restarts of the API server and versions that
 // the server has forgotten.
 func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector client.MatchingLabels, others []types.UID, look func(Seen) (done bool, err error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -56,15 +56,21 @@ func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector clie
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
-	follow := func(list client.ObjectList, example client.Object, store cache.ReflectorStore, selector labels.Selector) {
+	follow := func(list client.ObjectList, example client.Object, store cache.ReflectorStore, selector labels.Selector, end func(error)) {
 		group.Go(func() {
 			source := c.source(list, client.ListOptions{Namespace: namespace, LabelSelector: selector}, w)
 			reflector := cache.NewReflectorWithOptions(source, example, store, cache.ReflectorOptions{})
-			cancel(c.reflect(ctx, reflector, w))
+			end(c.reflect(ctx, reflector, w))
 		})
 	}
-	follow(&corev1.PodList{}, &corev1.Pod{}, podStore{w}, labels.SelectorFromSet(labels.Set(selector)))
-	follow(&corev1.EventList{}, &corev1.Event{}, eventStore{w}, nil)
+	follow(&corev1.PodList{}, &corev1.Pod{}, podStore{w}, labels.SelectorFromSet(labels.Set(selector)), cancel)
+	follow(&corev1.EventList{}, &corev1.Event{}, eventStore{w}, nil, func(err error) {
+		if apierrors.IsForbidden(err) {
+			w.withoutEvents()
+			return
+		}
+		cancel(err)
+	})
 	for {
 		select {
 		case <-ctx.Done():
@@ -162,6 +168,11 @@ func (w *watched) note(err error) error {
 		w.change(func() { w.problem = err })
 	}
 	return err
+}
+
+// withoutEvents says that there will be none, and that this is no problem.
+func (w *watched) withoutEvents() {
+	w.change(func() { w.complete[1], w.problem = true, nil })
 }
 
 // because returns the error that was noted, which has none of the reflector's

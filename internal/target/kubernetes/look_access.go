@@ -51,7 +51,7 @@ var wanted = []struct {
 	wide     bool // cluster wide, else in the namespace
 }{
 	{ForTrain, "ray.io", "rayclusters", "get list watch create patch", false},
-	{ForTrain, "", "pods", "get list watch", false},
+	{ForTrain, "", "pods", "list watch", false},
 	{ForTrain, "", "pods/portforward", "create", false},
 	{ForTrain, "", "secrets", "get", false}, // the token of the Ray cluster
 	{ForWatch, "", "pods/log", "get", false},

@@ -29,6 +29,7 @@ func (l lab) rayCluster() *rayv1.RayCluster {
 	}
 	cluster := &rayv1.RayCluster{ObjectMeta: metav1.ObjectMeta{Name: "gpu", Namespace: l.Namespace}}
 	cluster.Spec = rayv1.RayClusterSpec{
+		AuthOptions:   &rayv1.AuthOptions{Mode: rayv1.AuthModeToken},
 		RayVersion:    "2.58.0",
 		HeadGroupSpec: rayv1.HeadGroupSpec{RayStartParams: map[string]string{}, Template: pod("ray-head", resources("cpu", "1"))},
 		WorkerGroupSpecs: []rayv1.WorkerGroupSpec{{
@@ -72,7 +73,9 @@ func (l lab) raise(as *kube.Cluster) *rising {
 	go func() { r.ended <- awaitPods(ctx, as, order, made[0].GetUID()) }()
 	l.Cleanup(func() {
 		cancel()
-		_ = <-r.ended // ends wants it, or nobody does
+		if err := <-r.ended; err != nil {
+			l.Log(err) // which ends has judged, or nobody wants
+		}
 	})
 	return r
 }
