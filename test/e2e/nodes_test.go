@@ -30,7 +30,8 @@ func TestNodes(t *testing.T) {
 	runFile := realRunFile(image, filepath.SplitList(os.Getenv("TRAINYARD_TEST_MOUNTS")), shared)
 	runScripts(t, "nodes", func(_ *testing.T, env *testscript.Env) error {
 		env.Setenv("SHARED", shared) // this machine and all pods see it
-		env.Defer(func() { // whatever a script has done to them
+		// Whatever a script has done to nodes.
+		env.Defer(func() {
 			lab.Control("/start/node-1")
 			lab.Control("/start/node-2")
 		})
