@@ -19,9 +19,9 @@ import (
 	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
 
-// Find opens the run that name is the id of, else the newest that goes on, else
-// the newest of all: in this folder, or where that has none, and the settings say
-// Kubernetes, among the jobs there. Of such a job, which a trainyard in another
+// Find opens the run that name is the id of, else the newest that goes on: in this
+// folder, or where that has none, and the settings say Kubernetes, among the jobs
+// there. Where nothing goes on it is the newest of this folder, else of those jobs. Of such a job, which a trainyard in another
 // folder or on another machine has started, or any client of Ray's, there is no
 // folder yet: the run's Dir is empty.
 func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*runs.Run, error) {
@@ -29,42 +29,45 @@ func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*
 	if cfg.Target != config.TargetKubernetes || err == nil && (name != "" || !run.Current().Final()) {
 		return run, err
 	}
-	there, problem := w.findJob(ctx, cfg, name)
+	there, goesOn, problem := w.findJob(ctx, cfg, name)
 	switch {
-	case there != nil:
-		return there, nil
-	case err == nil: // one that has ended, and nothing goes on
+	case problem != nil && err == nil:
+		return run, nil
+	case problem != nil:
+		return nil, problem
+	case err == nil && !goesOn:
 		return run, nil
 	default:
-		return nil, problem
+		return there, nil
 	}
 }
 
-// findJob looks for a job among those of the namespace's RayClusters.
-func (w Workspace) findJob(ctx context.Context, cfg *config.Config, name string) (*runs.Run, error) {
+// findJob looks for a job among those of the namespace's RayClusters, and tells
+// whether it goes on.
+func (w Workspace) findJob(ctx context.Context, cfg *config.Config, name string) (run *runs.Run, goesOn bool, err error) {
 	k, err := kube.Connect(w.access(cfg.Kubernetes))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	jobs, problem := kubernetes.Jobs(ctx, k)
 	found, err := pick(jobs, name, raycluster.OwnerName(w.User))
 	if err != nil {
 		err = fault.WithHint("trainyard status --target kubernetes lists the jobs that there are",
 			fmt.Errorf("looking for it in namespace %q of context %q: %w", k.Namespace, k.Context, err))
-		return nil, errors.Join(err, problem)
+		return nil, false, errors.Join(err, problem)
 	}
 	known, err := w.Runs.List()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, run := range known {
 		if run.Info.SubmissionID == found.SubmissionID {
-			return run, nil
+			return run, !found.Status.Terminal(), nil
 		}
 	}
 	info := infoOf(found)
 	info.Cluster = runs.Cluster{ID: k.Namespace + "/" + found.Cluster, Kubeconfig: cfg.Kubernetes.Kubeconfig, Context: k.Context}
-	return &runs.Run{Info: info}, nil
+	return &runs.Run{Info: info}, !found.Status.Terminal(), nil
 }
 
 // pick finds the job that is meant among jobs, the newest first: by its submission

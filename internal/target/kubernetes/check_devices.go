@@ -69,7 +69,7 @@ func (v view) efa() []Finding {
 		f := Finding{Level: Problem, Check: check, Consequence: noWorker}
 		have := it.efa()
 		switch {
-		case asked == 0 && (it.typ.EFA > 0 || have > 0):
+		case asked == 0 && v.gpusAsked() > 0 && (it.typ.EFA > 0 || have > 0):
 			f.Level, f.What = Warning, fmt.Sprintf("%s offered, and workers ask for none", counted(max(it.typ.EFA, have), "EFA interface"))
 			f.Consequence, f.Remedy = "NCCL uses TCP, at a fraction of the speed", "in trainyard.yaml: cluster.efaPerNode: -1"
 		case asked == 0:

@@ -33,7 +33,7 @@ type Status struct {
 // Room is how much of a resource there is, and is not asked for by any pod.
 type Room struct {
 	All  int `json:"all"`
-	Free int `json:"free"`
+	Free int `json:"free"` // on nodes that take pods now
 }
 
 // ClusterStatus is a RayCluster, its pods and its jobs.
@@ -144,8 +144,12 @@ func (s *Status) room(ctx context.Context, k *kube.Cluster) []corev1.Node {
 	}
 	for i := range nodes {
 		has, free := nodes[i].Status.Allocatable, without(nodes[i].Status.Allocatable, use[nodes[i].Name].All)
-		s.GPUs.All, s.GPUs.Free = s.GPUs.All+count(has, gpuResource), s.GPUs.Free+count(free, gpuResource)
-		s.EFA.All, s.EFA.Free = s.EFA.All+count(has, efaResource), s.EFA.Free+count(free, efaResource)
+		s.GPUs.All += count(has, gpuResource)
+		s.EFA.All += count(has, efaResource)
+		if (node{Node: &nodes[i]}).up() {
+			s.GPUs.Free += count(free, gpuResource)
+			s.EFA.Free += count(free, efaResource)
+		}
 	}
 	return nodes
 }
