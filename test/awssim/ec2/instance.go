@@ -1,0 +1,223 @@
+package ec2
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/test/awssim/wire"
+	"github.com/trainyard/trainyard/test/awssim/world"
+)
+
+var instanceKind = kind{"instance", "instance ID", "InvalidInstanceID.NotFound"}
+
+// How long an instance takes to run, to end, and is seen after that.
+const (
+	bootTakes     = 10 * time.Second
+	shutdownTakes = 30 * time.Second
+	terminatedFor = time.Hour
+)
+
+// Instance is one EC2 instance.
+type Instance struct {
+	meta
+	InstanceID       string
+	ImageID          string
+	InstanceType     string
+	State            instanceState `aws:"instanceState"`
+	Lifecycle        string        `aws:"instanceLifecycle"` // "spot", "capacity-block", "" for On-Demand
+	LaunchTime       time.Time
+	Placement        placement
+	SubnetID         string
+	VPCID            string
+	PrivateIPAddress string
+	Groups           []groupName        `aws:"groupSet"`
+	Interfaces       []networkInterface `aws:"networkInterfaceSet"`
+	ReservationID    string             `aws:"capacityReservationId"`
+	ClientToken      string
+	Architecture     string
+	Hypervisor       string
+	StateReason      *reason
+
+	batch string // the id of the launch
+	ended time.Time
+	zone  string // its id
+}
+
+type instanceState struct {
+	Code int
+	Name string
+}
+
+var (
+	pending      = instanceState{0, "pending"}
+	running      = instanceState{16, "running"}
+	shuttingDown = instanceState{32, "shutting-down"}
+	terminated   = instanceState{48, "terminated"}
+)
+
+type reason struct{ Code, Message string }
+
+type placement struct {
+	AvailabilityZone   string
+	AvailabilityZoneID string
+	GroupName          string
+	Tenancy            string
+}
+
+type groupName struct {
+	GroupID   string
+	GroupName string
+}
+
+type networkInterface struct {
+	NetworkInterfaceID string
+	InterfaceType      string
+	SubnetID           string
+	VPCID              string
+	OwnerID            string
+	Status             string
+	PrivateIPAddress   string
+	Groups             []groupName `aws:"groupSet"`
+	Attachment         interfaceAttachment
+}
+
+type interfaceAttachment struct {
+	AttachmentID        string
+	DeviceIndex         int
+	NetworkCardIndex    int
+	DeleteOnTermination bool
+	Status              string
+}
+
+// runs tells whether the instance takes a place, and counts against quotas.
+func (i *Instance) runs() bool { return i.State == pending || i.State == running }
+
+type launch struct {
+	ReservationID string
+	OwnerID       string
+	Groups        []groupName `aws:"groupSet"`
+	Instances     []*Instance `aws:"instancesSet"`
+}
+
+type describeInstancesIn struct {
+	listing
+	InstanceIDs []string `aws:"InstanceId"`
+}
+
+type describeInstancesOut struct {
+	Reservations []launch `aws:"reservationSet"`
+	NextToken    string
+}
+
+func (s *Service) describeInstances(c *world.Call, in describeInstancesIn) (out describeInstancesOut, err error) {
+	page, next, err := describe(c, instanceKind, s.at(c).Instances, in.InstanceIDs, in.listing, keys[*Instance]{
+		"instance-id":             one(func(i *Instance) string { return i.InstanceID }),
+		"instance-type":           one(func(i *Instance) string { return i.InstanceType }),
+		"instance-state-name":     one(func(i *Instance) string { return i.State.Name }),
+		"instance-lifecycle":      one(func(i *Instance) string { return i.Lifecycle }),
+		"availability-zone":       one(func(i *Instance) string { return i.Placement.AvailabilityZone }),
+		"subnet-id":               one(func(i *Instance) string { return i.SubnetID }),
+		"vpc-id":                  one(func(i *Instance) string { return i.VPCID }),
+		"placement-group-name":    one(func(i *Instance) string { return i.Placement.GroupName }),
+		"capacity-reservation-id": one(func(i *Instance) string { return i.ReservationID }),
+		"client-token":            one(func(i *Instance) string { return i.ClientToken }),
+		"reservation-id":          one(func(i *Instance) string { return i.batch }),
+	})
+	for _, i := range page {
+		n := len(out.Reservations)
+		if n == 0 || out.Reservations[n-1].ReservationID != i.batch {
+			out.Reservations = append(out.Reservations, launch{ReservationID: i.batch, OwnerID: c.Account.ID})
+			n++
+		}
+		out.Reservations[n-1].Instances = append(out.Reservations[n-1].Instances, i)
+	}
+	out.NextToken = next
+	return out, err
+}
+
+type terminateInstancesIn struct {
+	InstanceIDs []string `aws:"InstanceId"`
+}
+
+type stateChange struct {
+	InstanceID string
+	Current    instanceState `aws:"currentState"`
+	Previous   instanceState `aws:"previousState"`
+}
+
+type terminateInstancesOut struct {
+	Instances []stateChange `aws:"instancesSet"`
+}
+
+// terminateInstances ends all of the instances or, where one is missing, none.
+func (s *Service) terminateInstances(c *world.Call, in terminateInstancesIn) (out terminateInstancesOut, err error) {
+	var found []*Instance
+	for _, id := range in.InstanceIDs {
+		i, err := find(c, instanceKind, s.at(c).Instances, id)
+		if err != nil {
+			return out, err
+		}
+		context := resourceContext(world.Context{"ec2:InstanceType": {i.InstanceType}}, i.Tags)
+		if err := c.Authorize(c.Action(), c.ARN("instance/"+i.id), context); err != nil {
+			return out, err
+		}
+		found = append(found, i)
+	}
+	if len(found) == 0 {
+		return out, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+	}
+	if err := c.Proceed(); err != nil {
+		return out, err
+	}
+	for _, i := range found {
+		before := i.State
+		s.terminate(c.Account.ID, c.Region, i, c.Now, &reason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"})
+		out.Instances = append(out.Instances, stateChange{i.id, i.State, before})
+	}
+	return out, nil
+}
+
+func (s *Service) terminate(account, region string, i *Instance, now time.Time, why *reason) {
+	if !i.runs() {
+		return
+	}
+	i.State, i.StateReason, i.ended = shuttingDown, why, now
+	s.billInstance(account, region, i, 0, now)
+	r := s.in(account, region)
+	if n := slices.IndexFunc(r.Reservations, func(v *Reservation) bool { return v.id == i.ReservationID }); n >= 0 && r.Reservations[n].State == active {
+		s.use(account, region, r.Reservations[n], -1, now) // the place stays reserved
+		return
+	}
+	s.world.Take(i.zone, i.InstanceType, -1)
+}
+
+// billInstance sets whether an instance is paid for. Those of a Capacity Block
+// were, with the block.
+func (s *Service) billInstance(account, region string, i *Instance, count int, now time.Time) {
+	if i.Lifecycle == capacityBlock {
+		return
+	}
+	usd := s.price(region, i.InstanceType, i.Lifecycle == "spot", i.zone)
+	s.bill(account, region, i.id, "instance", i.InstanceType, count, usd, now)
+}
+
+// settle brings the objects of a region to where they are by now.
+func (s *Service) settle(key place, r *region, now time.Time) {
+	for _, g := range r.NatGateways {
+		g.settle(r, now)
+	}
+	for _, v := range r.Reservations {
+		s.settleReservation(key, v, now)
+	}
+	for _, i := range r.Instances {
+		if i.State == pending && !now.Before(i.LaunchTime.Add(bootTakes)) {
+			i.State = running
+		}
+		if i.State == shuttingDown && !now.Before(i.ended.Add(shutdownTakes)) {
+			i.State = terminated
+		}
+	}
+	r.Instances = slices.DeleteFunc(r.Instances, func(i *Instance) bool {
+		return i.State == terminated && now.After(i.ended.Add(terminatedFor))
+	})
+}

@@ -1,0 +1,240 @@
+package ec2
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/trainyard/trainyard/test/awssim/wire"
+	"github.com/trainyard/trainyard/test/awssim/world"
+)
+
+var securityGroupKind = kind{"security-group", "security group", "InvalidGroup.NotFound"}
+
+// SecurityGroup says which traffic may reach, and leave, what is in it.
+type SecurityGroup struct {
+	meta
+	GroupID     string
+	ARN         string `aws:"securityGroupArn"`
+	GroupName   string
+	Description string `aws:"groupDescription"`
+	OwnerID     string
+	VPCID       string
+	Ingress     []permission `aws:"ipPermissions"`
+	Egress      []permission `aws:"ipPermissionsEgress"`
+}
+
+// permission is traffic of one protocol, "-1" for all, with some peers.
+type permission struct {
+	IPProtocol string
+	FromPort   *int
+	ToPort     *int
+	Groups     []peerGroup
+	IPRanges   []addressRange
+}
+
+type peerGroup struct {
+	GroupID     string
+	UserID      string
+	Description string
+}
+
+type addressRange struct {
+	CidrIP      string
+	Description string
+}
+
+// single splits a permission into those with one peer each, as AWS stores them.
+func (p permission) single() []permission {
+	var all []permission
+	for _, g := range p.Groups {
+		all = append(all, permission{p.IPProtocol, p.FromPort, p.ToPort, []peerGroup{g}, nil})
+	}
+	for _, r := range p.IPRanges {
+		all = append(all, permission{p.IPProtocol, p.FromPort, p.ToPort, nil, []addressRange{r}})
+	}
+	return all
+}
+
+// same tells whether two permissions allow the same; descriptions say nothing.
+func (p permission) same(other permission) bool {
+	bare := func(p permission) permission {
+		p.Groups, p.IPRanges = slices.Clone(p.Groups), slices.Clone(p.IPRanges)
+		for i := range p.Groups {
+			p.Groups[i].Description, p.Groups[i].UserID = "", ""
+		}
+		for i := range p.IPRanges {
+			p.IPRanges[i].Description = ""
+		}
+		return p
+	}
+	return reflect.DeepEqual(bare(p), bare(other))
+}
+
+func (s *Service) addSecurityGroup(c *world.Call, v *VPC, name, description string, tags []Tag) *SecurityGroup {
+	id := s.world.NewID("sg")
+	g := &SecurityGroup{
+		meta: meta{id, c.Now, tags}, GroupID: id, ARN: c.Account.ARN("ec2", c.Region, "security-group/"+id), GroupName: name,
+		Description: description, OwnerID: c.Account.ID, VPCID: v.id,
+		Egress: []permission{{IPProtocol: "-1", IPRanges: []addressRange{{CidrIP: "0.0.0.0/0"}}}},
+	}
+	if name == "default" {
+		g.Ingress = []permission{{IPProtocol: "-1", Groups: []peerGroup{{GroupID: id, UserID: c.Account.ID}}}}
+	}
+	r := s.at(c)
+	r.SecurityGroups = append(r.SecurityGroups, g)
+	return g
+}
+
+type createSecurityGroupIn struct {
+	GroupName         string
+	GroupDescription  string
+	VPCID             string
+	TagSpecifications []tagSpecification `aws:"TagSpecification"`
+}
+
+type createSecurityGroupOut struct {
+	GroupID string
+	ARN     string `aws:"securityGroupArn"`
+	Tags    []Tag  `aws:"tagSet"`
+}
+
+func (s *Service) createSecurityGroup(c *world.Call, in createSecurityGroupIn) (out createSecurityGroupOut, err error) {
+	tags := tagsFor(in.TagSpecifications, "security-group")
+	if err := mayCreate(c, "security-group", tags, nil); err != nil {
+		return out, err
+	}
+	r := s.at(c)
+	v, err := find(c, vpcKind, r.VPCs, in.VPCID)
+	if err != nil {
+		return out, err
+	}
+	if slices.ContainsFunc(r.SecurityGroups, func(g *SecurityGroup) bool { return g.VPCID == v.id && g.GroupName == in.GroupName }) {
+		return out, wire.Errorf("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", in.GroupName, v.id)
+	}
+	if err := c.Proceed(); err != nil {
+		return out, err
+	}
+	g := s.addSecurityGroup(c, v, in.GroupName, in.GroupDescription, tags)
+	return createSecurityGroupOut{g.id, g.ARN, tags}, nil
+}
+
+type describeSecurityGroupsIn struct {
+	listing
+	GroupIDs []string `aws:"GroupId"`
+}
+
+type describeSecurityGroupsOut struct {
+	SecurityGroups []*SecurityGroup `aws:"securityGroupInfo"`
+	NextToken      string
+}
+
+func (s *Service) describeSecurityGroups(c *world.Call, in describeSecurityGroupsIn) (out describeSecurityGroupsOut, err error) {
+	out.SecurityGroups, out.NextToken, err = describe(c, securityGroupKind, s.at(c).SecurityGroups, in.GroupIDs, in.listing, keys[*SecurityGroup]{
+		"group-id":    one(func(g *SecurityGroup) string { return g.GroupID }),
+		"group-name":  one(func(g *SecurityGroup) string { return g.GroupName }),
+		"description": one(func(g *SecurityGroup) string { return g.Description }),
+		"vpc-id":      one(func(g *SecurityGroup) string { return g.VPCID }),
+	})
+	return out, err
+}
+
+type permissionsIn struct {
+	GroupID     string
+	Permissions []permission `aws:"IpPermissions"`
+}
+
+// authorize adds permissions to one side of a group.
+func (s *Service) authorize(side func(*SecurityGroup) *[]permission) func(*world.Call, permissionsIn) (done, error) {
+	return func(c *world.Call, in permissionsIn) (done, error) {
+		g, err := s.changeGroup(c, in.GroupID)
+		if err != nil {
+			return done{}, err
+		}
+		rules := side(g)
+		added := slices.Clone(*rules)
+		for _, p := range in.Permissions {
+			for _, rule := range p.single() {
+				if slices.ContainsFunc(added, rule.same) {
+					return done{}, wire.Errorf("InvalidPermission.Duplicate", "the specified rule already exists")
+				}
+				added = append(added, rule)
+			}
+		}
+		*rules = added
+		return done{true}, nil
+	}
+}
+
+// revoke takes permissions from one side of a group.
+func (s *Service) revoke(side func(*SecurityGroup) *[]permission) func(*world.Call, permissionsIn) (done, error) {
+	return func(c *world.Call, in permissionsIn) (done, error) {
+		g, err := s.changeGroup(c, in.GroupID)
+		if err != nil {
+			return done{}, err
+		}
+		rules := side(g)
+		for _, p := range in.Permissions {
+			for _, rule := range p.single() {
+				if !slices.ContainsFunc(*rules, rule.same) {
+					return done{}, wire.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+				}
+				*rules = slices.DeleteFunc(*rules, rule.same)
+			}
+		}
+		return done{true}, nil
+	}
+}
+
+func (s *Service) changeGroup(c *world.Call, id string) (*SecurityGroup, error) {
+	g, err := find(c, securityGroupKind, s.at(c).SecurityGroups, id)
+	if err != nil {
+		return nil, err
+	}
+	return g, mayChange(c, securityGroupKind, g)
+}
+
+func ingress(g *SecurityGroup) *[]permission { return &g.Ingress }
+func egress(g *SecurityGroup) *[]permission  { return &g.Egress }
+
+type deleteSecurityGroupIn struct {
+	GroupID string
+}
+
+type deleteSecurityGroupOut struct {
+	Return  bool
+	GroupID string
+}
+
+func (s *Service) deleteSecurityGroup(c *world.Call, in deleteSecurityGroupIn) (out deleteSecurityGroupOut, err error) {
+	r := s.at(c)
+	g, err := s.changeGroup(c, in.GroupID)
+	if err != nil {
+		return out, err
+	}
+	if g.GroupName == "default" {
+		return out, wire.Errorf("CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.id)
+	}
+	if r.groupInUse(g) {
+		return out, wire.Errorf("DependencyViolation", "resource %s has a dependent object", g.id)
+	}
+	r.SecurityGroups = remove(r.SecurityGroups, g)
+	return deleteSecurityGroupOut{true, g.id}, nil
+}
+
+// groupInUse tells whether an instance is in the group, or another group's
+// rules name it.
+func (r *region) groupInUse(g *SecurityGroup) bool {
+	for _, i := range r.Instances {
+		if i.State.Name != "terminated" && slices.ContainsFunc(i.Groups, func(have groupName) bool { return have.GroupID == g.id }) {
+			return true
+		}
+	}
+	for _, other := range r.SecurityGroups {
+		for _, p := range slices.Concat(other.Ingress, other.Egress) {
+			if other != g && slices.ContainsFunc(p.Groups, func(peer peerGroup) bool { return peer.GroupID == g.id }) {
+				return true
+			}
+		}
+	}
+	return false
+}

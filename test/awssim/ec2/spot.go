@@ -1,0 +1,277 @@
+package ec2
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/test/awssim/wire"
+	"github.com/trainyard/trainyard/test/awssim/world"
+)
+
+// dice is a number that looks like chance and is always the same.
+func dice(texts ...string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(strings.Join(texts, "\n"))) // never fails
+	return int(h.Sum32() >> 1)
+}
+
+type spotScoresIn struct {
+	world.Paging
+	InstanceTypes      []string `aws:"InstanceType"`
+	TargetCapacity     int
+	TargetCapacityUnit string   `aws:"TargetCapacityUnitType"`
+	SingleZone         bool     `aws:"SingleAvailabilityZone"`
+	RegionNames        []string `aws:"RegionName"`
+}
+
+type spotScore struct {
+	Region string
+	ZoneID string `aws:"availabilityZoneId"`
+	Score  int
+}
+
+type spotScoresOut struct {
+	Scores    []spotScore `aws:"spotPlacementScoreSet"`
+	NextToken string
+}
+
+// Of placement scores, from AWS's documentation.
+const (
+	maxScores = 10             // places in an answer, the best
+	fewTypes  = 3              // with fewer instance types the score is always low
+	lowScore  = 3              // which we take that to be
+	scoredFor = 24 * time.Hour // in which new configurations are counted
+)
+
+// spotScores rates places from 1 to 10 by the stock that they have.
+func (s *Service) spotScores(c *world.Call, in spotScoresIn) (out spotScoresOut, err error) {
+	if err := s.checkScores(c, in); err != nil {
+		return out, err
+	}
+	if err := s.countConfiguration(c, in); err != nil {
+		return out, err
+	}
+	regions := in.RegionNames
+	if len(regions) == 0 {
+		for name, r := range s.world.Facts.Regions {
+			if r.Partition == c.Account.Partition && c.Account.OptInStatus(name, r) != "not-opted-in" {
+				regions = append(regions, name)
+			}
+		}
+	}
+	var scores []spotScore
+	for _, region := range regions {
+		scores = append(scores, s.score(c, in, region)...)
+	}
+	slices.SortFunc(scores, func(a, b spotScore) int {
+		if a.Score != b.Score {
+			return b.Score - a.Score
+		}
+		return strings.Compare(a.Region+a.ZoneID, b.Region+b.ZoneID)
+	})
+	out.Scores, out.NextToken, err = world.Page(c, in.Paging, pageSize, scores[:min(len(scores), maxScores)])
+	return out, err
+}
+
+func (s *Service) checkScores(c *world.Call, in spotScoresIn) error {
+	switch {
+	case in.TargetCapacity < 1:
+		return wire.Errorf("InvalidParameterValue", "Value (%d) for parameter TargetCapacity is invalid.", in.TargetCapacity)
+	case in.MaxResults != 0 && (in.MaxResults < 10 || in.MaxResults > pageSize):
+		return wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value from 10 to 1000.", in.MaxResults)
+	case len(in.InstanceTypes) == 0:
+		return wire.Errorf("MissingParameter", "The request must contain the parameter InstanceTypes")
+	case !slices.Contains([]string{"", "units", "vcpu", "memory-mib"}, in.TargetCapacityUnit):
+		return wire.Errorf("InvalidParameterValue", "Invalid value '%s' for TargetCapacityUnitType", in.TargetCapacityUnit)
+	case len(in.RegionNames) > maxScores:
+		return wire.Errorf("InvalidParameterValue", "The number of regions must not exceed %d", maxScores)
+	}
+	for _, name := range in.InstanceTypes {
+		if _, ok := s.world.Facts.Types[name]; !ok {
+			return wire.Errorf("InvalidParameterValue", "Invalid value '%s' for InstanceType.", name)
+		}
+	}
+	for _, name := range in.RegionNames {
+		if r, ok := s.world.Facts.Regions[name]; !ok || r.Partition != c.Account.Partition {
+			return wire.Errorf("InvalidParameterValue", "Invalid region: %s", name)
+		}
+	}
+	return nil
+}
+
+// countConfiguration refuses one more new configuration than the account may
+// ask for in 24 hours; those that it has asked for it may repeat.
+func (s *Service) countConfiguration(c *world.Call, in spotScoresIn) error {
+	types, regions := slices.Sorted(slices.Values(in.InstanceTypes)), slices.Sorted(slices.Values(in.RegionNames))
+	configuration := fmt.Sprint(types, in.TargetCapacity, in.TargetCapacityUnit, in.SingleZone, regions)
+	used := s.in(c.Account.ID, "").scored // the limit is the account's, in all regions
+	for old, first := range used {
+		if c.Now.Sub(first) >= scoredFor {
+			delete(used, old)
+		}
+	}
+	if _, known := used[configuration]; known {
+		return nil
+	}
+	if len(used) >= c.Account.NewSpotScoreLimit {
+		return wire.Errorf("MaxConfigLimitExceeded", "You have exceeded your maximum allowed Spot placement configurations. You can retry configurations that you used within "+
+			"the last 24 hours, or wait for 24 hours before specifying a new configuration.")
+	}
+	used[configuration] = c.Now
+	return nil
+}
+
+// score rates a region or, where single zones are asked for, each of its zones.
+func (s *Service) score(c *world.Call, in spotScoresIn, region string) []spotScore {
+	var scores []spotScore
+	best := 0
+	for _, zone := range s.sortedZones(region) {
+		free, offered := 0, false
+		for _, name := range in.InstanceTypes {
+			if t := s.world.Facts.Types[name]; slices.Contains(t.Zones, zone) {
+				offered = true
+				free += s.world.Free(zone, name, c.Now) * s.units(name, in.TargetCapacityUnit)
+			}
+		}
+		if !offered {
+			continue
+		}
+		score := s.cap(c, in, region, grade(free, in.TargetCapacity))
+		best = max(best, score)
+		scores = append(scores, spotScore{region, zone, score})
+	}
+	if !in.SingleZone && best > 0 {
+		return []spotScore{{Region: region, Score: best}}
+	}
+	return scores
+}
+
+func (s *Service) sortedZones(region string) []string {
+	var ids []string
+	for _, id := range s.world.Facts.Regions[region].Zones {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (s *Service) units(instanceType, unit string) int {
+	switch t := s.world.Facts.Types[instanceType]; unit {
+	case "vcpu":
+		return t.VCPUs()
+	case "memory-mib":
+		return t.MemoryMiB()
+	default:
+		return 1
+	}
+}
+
+// grade is 1 for less than is wanted, and 10 for five times as much.
+func grade(free, wanted int) int {
+	return int(min(10, max(1, math.Floor(float64(free)/float64(wanted)*2))))
+}
+
+// cap lowers a score where AWS says that it does: too few types, or more than
+// the quota of Spot instances lets run.
+func (s *Service) cap(c *world.Call, in spotScoresIn, region string, score int) int {
+	if len(in.InstanceTypes) < fewTypes {
+		score = min(score, lowScore)
+	}
+	room := 0
+	for _, name := range in.InstanceTypes {
+		instances, _ := s.room(c.Account, region, name, true)
+		room = max(room, instances*s.units(name, in.TargetCapacityUnit))
+	}
+	if room < in.TargetCapacity {
+		score = 1
+	}
+	return score
+}
+
+// spotRatio is the Spot price as a part of the On-Demand price: from a quarter to
+// three quarters, moving every few hours.
+func spotRatio(instanceType, zone string, when time.Time) float64 {
+	base := float64(25+dice(instanceType, zone)%45) / 100
+	return base + float64(dice(instanceType, zone, when.Truncate(spotMoves).String())%5)/100
+}
+
+const spotMoves = 6 * time.Hour
+
+type spotHistoryIn struct {
+	listing
+	StartTime           time.Time
+	EndTime             time.Time
+	InstanceTypes       []string `aws:"InstanceType"`
+	ProductDescriptions []string `aws:"ProductDescription"`
+	AvailabilityZone    string
+	AvailabilityZoneID  string
+}
+
+type spotPrice struct {
+	AvailabilityZone   string
+	AvailabilityZoneID string
+	InstanceType       string
+	ProductDescription string
+	SpotPrice          string
+	Timestamp          time.Time
+}
+
+type spotHistoryOut struct {
+	Prices    []spotPrice `aws:"spotPriceHistorySet"`
+	NextToken string
+}
+
+// maxHistory is how far back AWS remembers.
+const maxHistory = 90 * 24 * time.Hour
+
+// spotHistory answers the prices of the time that is asked for, with the one
+// that was in force at its beginning, the newest first.
+func (s *Service) spotHistory(c *world.Call, in spotHistoryIn) (out spotHistoryOut, err error) {
+	until := c.Now
+	if !in.EndTime.IsZero() && in.EndTime.Before(until) {
+		until = in.EndTime
+	}
+	from := until.Add(-maxHistory)
+	if in.StartTime.After(from) {
+		from = in.StartTime
+	}
+	if len(in.InstanceTypes) == 0 {
+		return out, wire.Errorf("UnsupportedOperation", "awssim answers prices of named instance types only")
+	}
+	var all []spotPrice
+	for _, name := range in.InstanceTypes {
+		t, ok := s.world.Facts.Types[name]
+		if !ok {
+			return out, wire.Errorf("InvalidParameterValue", "Invalid value '%s' for InstanceType.", name)
+		}
+		for _, zone := range c.Account.Zones(c.RegionFacts()) {
+			fits := (in.AvailabilityZone == "" || in.AvailabilityZone == zone.Name) && (in.AvailabilityZoneID == "" || in.AvailabilityZoneID == zone.ID)
+			if !fits || !slices.Contains(t.Zones, zone.ID) || t.USD == 0 {
+				continue
+			}
+			for when := until; ; when = when.Add(-spotMoves) {
+				changed := when.Truncate(spotMoves)
+				usd := t.USD * c.RegionFacts().Markup * spotRatio(name, zone.ID, changed)
+				all = append(all, spotPrice{zone.Name, zone.ID, name, "Linux/UNIX", fmt.Sprintf("%.6f", usd), changed})
+				if !changed.After(from) {
+					break
+				}
+			}
+		}
+	}
+	if len(in.ProductDescriptions) > 0 && !slices.Contains(in.ProductDescriptions, "Linux/UNIX") {
+		all = nil // awssim sells Linux only
+	}
+	out.Prices, out.NextToken, err = narrow(c, all, in.listing, keys[spotPrice]{
+		"availability-zone":    one(func(p spotPrice) string { return p.AvailabilityZone }),
+		"availability-zone-id": one(func(p spotPrice) string { return p.AvailabilityZoneID }),
+		"instance-type":        one(func(p spotPrice) string { return p.InstanceType }),
+		"product-description":  one(func(p spotPrice) string { return p.ProductDescription }),
+		"spot-price":           one(func(p spotPrice) string { return p.SpotPrice }),
+	})
+	return out, err
+}

@@ -1,0 +1,144 @@
+// Package world is what all simulated services share: the clock, accounts and
+// who may do what, what zones have in stock, the ledger of what things cost,
+// and how calls fare: latency, throttling, faults.
+package world
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trainyard/trainyard/test/awssim/facts"
+	"github.com/trainyard/trainyard/test/awssim/wire"
+)
+
+// World is the state that services share. Operations run one at a time, with
+// the world locked; what is below the lock needs it.
+type World struct {
+	Clock *Clock
+	Facts facts.Facts
+	Began time.Time
+
+	// Settle does what time alone brings about; Do calls it first.
+	Settle func(now time.Time)
+
+	mu         sync.Mutex
+	Accounts   []*Account
+	Stock      []Stock
+	Conditions Conditions
+	Ledger     Ledger
+	tick       time.Duration
+	used       map[string]int // zone/type
+	buckets    map[bucketKey]*bucket
+	records    []*Record
+	serial     int
+}
+
+// Record is one call, as it was seen.
+type Record struct {
+	Number    int       `json:"number"` // from 1
+	Time      time.Time `json:"time"`   // simulated
+	Service   string    `json:"service"`
+	Action    string    `json:"action"`
+	Region    string    `json:"region"`
+	AccessKey string    `json:"accessKey"`
+	Account   string    `json:"account,omitempty"`
+	DryRun    bool      `json:"dryRun,omitempty"`
+	Params    any       `json:"params,omitempty"`
+	Outcome   string    `json:"outcome"` // "ok", an error's code, what a fault did to it; "" while it goes on
+	Checks    []Check   `json:"checks,omitempty"`
+}
+
+// New makes the world that the seed describes.
+func New(seed Seed) (*World, error) {
+	start := seed.Start
+	if start.IsZero() {
+		start = time.Now()
+	}
+	w := &World{
+		Clock: NewClock(start), Facts: facts.Load(), Began: start,
+		Stock: seed.Stock, Conditions: seed.Conditions, tick: time.Duration(seed.TickPerCall),
+		used: map[string]int{}, buckets: map[bucketKey]*bucket{},
+	}
+	if seed.Speed != nil {
+		w.Clock.SetSpeed(*seed.Speed)
+	}
+	for _, a := range seed.Accounts {
+		account, err := newAccount(a)
+		if err != nil {
+			return nil, err
+		}
+		w.Accounts = append(w.Accounts, account)
+	}
+	return w, nil
+}
+
+// Locked runs do while nobody else changes the world.
+func (w *World) Locked(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+}
+
+// Begin writes down a call, and says what the world does to it: an error of
+// throttling, or a fault.
+func (w *World) Begin(r Record, protocol wire.Protocol) (*Record, *Fault, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Clock.Advance(w.tick)
+	r.Number, r.Time = len(w.records)+1, w.Clock.Now()
+	w.records = append(w.records, &r)
+	if fault := w.Conditions.fault(&r); fault != nil {
+		return &r, fault, nil
+	}
+	return &r, nil, w.wait(&r, protocol, r.Time)
+}
+
+// Do runs an operation for a caller.
+func (w *World) Do(c *Call, r *Record, do Operation) (any, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.World, c.Now, c.record = w, w.Clock.Now(), r
+	w.Settle(c.Now)
+	r.Params = c.Request.Params
+	if c.Request.Service.Protocol == wire.EC2 {
+		c.dryRun = c.Request.Params["DryRun"] == "true"
+		r.DryRun = c.dryRun
+		delete(c.Request.Params, "DryRun")
+	}
+	return do(c)
+}
+
+// End writes down how a call ended.
+func (w *World) End(r *Record, outcome string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.Outcome = outcome
+}
+
+// Calls lists all calls so far.
+func (w *World) Calls() []Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	records := make([]Record, len(w.records))
+	for i, r := range w.records {
+		records[i] = *r
+		records[i].Checks = slices.Clone(r.Checks)
+	}
+	return records
+}
+
+// SetConditions replaces how calls are treated.
+func (w *World) SetConditions(c Conditions) {
+	w.Locked(func() {
+		w.Conditions = c
+		w.buckets = map[bucketKey]*bucket{}
+	})
+}
+
+// NewID is an id that no other object of the world has: "vpc-09e3779b97f4a7c15".
+func (w *World) NewID(prefix string) string {
+	w.serial++
+	return fmt.Sprintf("%s-0%016x", prefix, uint64(w.serial)*0x9e3779b97f4a7c15)
+}
