@@ -21,6 +21,7 @@ const (
 	JobFailed   Code = 3   // the job failed or ran out of time
 	FabricFail  Code = 4   // the fabric check says FAIL
 	Unproven    Code = 5   // the fabric check says UNKNOWN
+	NoCapacity  Code = 6   // AWS has no capacity, or the account no quota, for what was asked
 	Interrupted Code = 130 // stopped by Ctrl-C or SIGTERM
 )
 
