@@ -367,6 +367,9 @@ func (s *Service) Run(a *world.Account, seed world.InstanceSeed) error {
 		p.lifecycle = "spot"
 	}
 	s.launch(call, runInstancesIn{InstanceType: seed.Type, ImageID: "ami-00000000000000000"}, p)
+	for _, i := range s.in(a.ID, region).Instances {
+		i.made, i.LaunchTime = s.world.Before(), s.world.Before()
+	}
 	return nil
 }
 

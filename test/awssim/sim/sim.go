@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/test/awssim/ec2"
+	"github.com/trainyard/trainyard/test/awssim/eks"
+	"github.com/trainyard/trainyard/test/awssim/pricing"
+	"github.com/trainyard/trainyard/test/awssim/quotas"
 	"github.com/trainyard/trainyard/test/awssim/sts"
 	"github.com/trainyard/trainyard/test/awssim/wire"
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -82,7 +85,8 @@ func New(ctx context.Context, address string, seed world.Seed) (*Server, error) 
 // furnish adds the services, and what the seed says that they hold.
 func (s *Server) furnish(seed world.Seed) error {
 	compute := ec2.New(s.World)
-	for _, service := range []Service{sts.New(), compute} {
+	clusters := eks.New(s.World, compute)
+	for _, service := range []Service{sts.New(), compute, quotas.New(s.World), pricing.New(), clusters} {
 		name := service.Wire().Name
 		s.services[name], s.operations[name] = service, service.Operations()
 	}
@@ -92,6 +96,11 @@ func (s *Server) furnish(seed world.Seed) error {
 		}
 	}
 	for i, account := range seed.Accounts {
+		for _, cluster := range account.Clusters {
+			if err := clusters.Add(s.World.Accounts[i], cluster); err != nil {
+				return fmt.Errorf("account %s: %w", account.ID, err)
+			}
+		}
 		for _, instances := range account.Instances {
 			if err := compute.Run(s.World.Accounts[i], instances); err != nil {
 				return fmt.Errorf("instances of account %s: %w", account.ID, err)

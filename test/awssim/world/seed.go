@@ -80,6 +80,9 @@ func Default() Seed {
 			Keys:   []Key{{AccessKey: DefaultKey, Secret: DefaultSecret, User: "admin"}},
 			Roles:  []Role{{Name: "Admin"}},
 			Quotas: map[string]float64{"L-DB2E81BA": 192, "L-417A185B": 384, "L-3819A6DF": 192},
+			Clusters: []ClusterSeed{
+				{Region: "us-east-1", Name: "ray-train", Version: "1.35", Zones: []string{"us-east-1b", "us-east-1d"}, Tags: map[string]string{"team": "ml"}},
+			},
 		}},
 		Stock: []Stock{
 			{Type: "g6.*", Count: 1},

@@ -74,6 +74,10 @@ func New(seed Seed) (*World, error) {
 	return w, nil
 }
 
+// Before is when things of the seed were made: long enough ago to be seen. They
+// are billed from when the world began.
+func (w *World) Before() time.Time { return w.Began.Add(-time.Hour) }
+
 // Locked runs do while nobody else changes the world.
 func (w *World) Locked(do func()) {
 	w.mu.Lock()
