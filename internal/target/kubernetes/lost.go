@@ -12,7 +12,7 @@ import (
 )
 
 // Lost watches the head: jobs are lost as soon as the one that was ready at first
-// is deleted, has failed or was started again. Where the pods may not be watched
+// is deleted, has failed or was started again, or at once where there is none. Where the pods may not be watched
 // there is nothing to say, and that the API server does not answer says nothing
 // about the head.
 func (c *Cluster) Lost(ctx context.Context) error {
@@ -23,7 +23,11 @@ func (c *Cluster) Lost(ctx context.Context) error {
 				first = pod
 			}
 		}
-		if first == nil {
+		switch {
+		case first != nil:
+		case len(seen.Pods) == 0: // it went before we looked
+			return true, fmt.Errorf("%w: it has no pod", target.ErrLost)
+		default:
 			return false, nil
 		}
 		if why := lost(first, seen.Pods); why != "" {

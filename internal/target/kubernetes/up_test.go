@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/target"
 )
 
 // me owns what the tests bring up.
@@ -154,4 +156,13 @@ func TestWaitWithoutCredentials(t *testing.T) {
 	l.Must(l.Delete(t.Context(), account))
 	l.Control("/restart/apiserver")
 	up.ends("does not accept the credentials of context", "log in again")
+}
+
+// A head that went before anybody looked is as lost as one that goes later.
+func TestLostWithoutHead(t *testing.T) {
+	l := newLab(t)
+	cluster := &Cluster{kube: l.admin, name: "gpu"}
+	if err := cluster.Lost(t.Context()); !errors.Is(err, target.ErrLost) {
+		t.Errorf("error %v, want that it is lost", err)
+	}
 }
