@@ -33,6 +33,8 @@ var layers = []layer{
 		name: "domain",
 		packages: []string{
 			"internal/addons",
+			"internal/awsapi",
+			"internal/capacity",
 			"internal/config",
 			"internal/evidence",
 			"internal/instancetype",
@@ -69,6 +71,8 @@ var layers = []layer{
 var sideways = []edge{
 	{"fabric", "nccllog", "a verdict is a judgement of what nccllog read"},
 	{"internal/addons", "internal/kube", "an add-on is objects that kube applies and pods that it waits for"},
+	{"internal/capacity", "internal/awsapi", "capacity is what AWS answers to calls that awsapi names"},
+	{"internal/capacity", "internal/instancetype", "an instance type's vCPUs count against a quota, and its GPUs are what is looked for"},
 	{"internal/evidence", "internal/rayjob", "evidence is made of the pieces of log that Ray hands out"},
 	{"internal/target", "internal/instancetype", "what a node should offer is what its type has"},
 	{"internal/target", "internal/kube", "a target in a cluster is objects that kube applies and a port that it forwards"},

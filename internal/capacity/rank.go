@@ -1,0 +1,217 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Fit says whether the job fits into a zone, as far as is known.
+type Fit string
+
+// The fits. Unknown never counts as yes.
+const (
+	Fits    Fit = "yes"
+	Unknown Fit = "unknown"
+	FitsNot Fit = "no"
+)
+
+// Ranked is a row with its place in the order.
+type Ranked struct {
+	Row
+	Fit Fit `json:"fit"`
+	// Why says what decided: why it does not fit, or the first criterion in which
+	// it is not as good as the best.
+	Why string `json:"why"`
+}
+
+// criterion is one step of the rule: a larger grade is better, and where two
+// rows are alike the next step decides.
+type criterion struct {
+	name  string
+	grade func(Row, Need) float64
+	say   func(Row, Need) string // what a row has there
+}
+
+// rule is the order in which zones are ranked. It is this table and nothing
+// else:
+//
+//  1. fits: the type is offered and the quota of its family has room for all
+//     nodes; not knowing is worse than yes, and better than no.
+//  2. stock: a probe has proven that there are instances, or that there are not.
+//  3. subnet: the cluster has a private subnet in the zone.
+//  4. score: the Spot placement score, the only hint at stock that costs nothing.
+//     One that the Spot quota has lowered says nothing of the zone.
+//  5. price: On-Demand, or Spot's where that is asked for.
+//  6. latency: how soon the region answers from here, in steps of 50 ms.
+func rule() []criterion {
+	return []criterion{
+		{"fits", gradeFit, func(r Row, n Need) string { _, why := fit(r, n); return why }},
+		{"stock", gradeStock, func(r Row, _ Need) string { return sayStock(r) }},
+		{"subnet", gradeSubnet, func(r Row, _ Need) string { return saySubnet(r) }},
+		{"score", gradeScore, func(r Row, _ Need) string { return sayScore(r) }},
+		{"price", func(r Row, n Need) float64 { return -hourly(r, n) }, sayPrice},
+		{"latency", func(r Row, _ Need) float64 { return -float64(r.Latency / 50) }, func(r Row, _ Need) string { return fmt.Sprintf("%d ms away", r.Latency) }},
+	}
+}
+
+// Rank orders rows, the best first, and says of each what decided. It is a pure
+// function of its arguments.
+func Rank(rows []Row, need Need) []Ranked {
+	steps := rule()
+	ranked := make([]Ranked, len(rows))
+	for i, r := range rows {
+		ranked[i].Row = r
+		ranked[i].Fit, ranked[i].Why = fit(r, need)
+	}
+	slices.SortStableFunc(ranked, func(a, b Ranked) int {
+		for _, c := range steps {
+			if order := cmp.Compare(c.grade(b.Row, need), c.grade(a.Row, need)); order != 0 {
+				return order
+			}
+		}
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Type, b.Type))
+	})
+	for i := range ranked {
+		if ranked[i].Fit == Fits {
+			ranked[i].Why = against(ranked[i].Row, ranked[0].Row, need)
+		}
+	}
+	return ranked
+}
+
+// against is the first criterion in which a row is worse than the best.
+func against(r, best Row, need Need) string {
+	for _, c := range rule() {
+		if c.grade(r, need) < c.grade(best, need) {
+			return fmt.Sprintf("%s: %s, the best has %s", c.name, c.say(r, need), c.say(best, need))
+		}
+	}
+	if r.Type == best.Type && r.Zone == best.Zone {
+		return "the best"
+	}
+	return "as good as the best"
+}
+
+// fit tells whether all nodes fit, and why.
+func fit(r Row, need Need) (Fit, string) {
+	quota, part := r.Quota, Quota
+	if need.Spot {
+		quota, part = r.SpotQuota, SpotQuota
+	}
+	switch {
+	case r.Skipped != "":
+		return FitsNot, r.Skipped
+	case r.Offered != nil && !*r.Offered:
+		return FitsNot, "not offered here"
+	case r.Reserved() && !need.Spot:
+		return Fits, "reserved: " + r.Stock.Reservation
+	case r.Stock != nil && r.Stock.Outcome == NoQuota:
+		return FitsNot, r.Stock.Why
+	case r.Stock != nil && gradeStock(r, need) < 0:
+		return FitsNot, sayStock(r)
+	case quota != nil && quota.Instances < need.Nodes:
+		return FitsNot, sayQuota(*quota, need.Nodes)
+	case r.Offered == nil:
+		return Unknown, "whether it is offered is not known: " + r.Problems[Offered]
+	case quota == nil && r.Problems[part] != "":
+		return Unknown, "the quota is not known: " + r.Problems[part]
+	case quota == nil:
+		return Unknown, "no quota of vCPUs counts this type"
+	}
+	return Fits, sayQuota(*quota, need.Nodes)
+}
+
+// Reserved tells whether a reservation waits in the zone.
+func (r Row) Reserved() bool { return r.Stock != nil && r.Stock.Outcome == Proven && r.Stock.Reservation != "" }
+
+func gradeFit(r Row, need Need) float64 {
+	f, _ := fit(r, need)
+	return map[Fit]float64{Fits: 2, Unknown: 1, FitsNot: 0}[f]
+}
+
+func gradeStock(r Row, _ Need) float64 {
+	if r.Stock == nil {
+		return 0
+	}
+	return map[Outcome]float64{Proven: 1, NoStock: -1, NotHere: -1}[r.Stock.Outcome]
+}
+
+func gradeSubnet(r Row, _ Need) float64 {
+	switch {
+	case r.Subnet == nil:
+		return 0
+	case r.Subnet.ID == "":
+		return -1
+	default:
+		return 1
+	}
+}
+
+func gradeScore(r Row, _ Need) float64 {
+	if r.SpotScore == nil || r.SpotScore.Capped {
+		return 0
+	}
+	return float64(r.SpotScore.Value)
+}
+
+// hourly is the price of one instance; what is not known is dearest.
+func hourly(r Row, need Need) float64 {
+	usd := r.USD
+	if need.Spot {
+		usd = r.SpotUSD
+	}
+	if usd == nil {
+		return math.MaxFloat64
+	}
+	return *usd
+}
+
+func sayQuota(h Headroom, nodes int) string {
+	if h.Instances < nodes {
+		return fmt.Sprintf("quota: %d of %d vCPUs left, room for %d of %d", h.Left(), h.Limit, h.Instances, nodes)
+	}
+	return fmt.Sprintf("quota: room for %d", h.Instances)
+}
+
+func sayStock(r Row) string {
+	switch {
+	case r.Stock == nil:
+		return "stock not probed"
+	case r.Stock.Outcome == Proven:
+		return "stock proven"
+	default:
+		return string(r.Stock.Outcome) + ": " + r.Stock.Why
+	}
+}
+
+func saySubnet(r Row) string {
+	switch {
+	case r.Subnet == nil:
+		return "no subnet known"
+	case r.Subnet.ID == "":
+		return "no private subnet"
+	default:
+		return "subnet " + r.Subnet.ID
+	}
+}
+
+func sayScore(r Row) string {
+	switch {
+	case r.SpotScore == nil:
+		return "no score"
+	case r.SpotScore.Capped:
+		return "a score that the Spot quota lowers"
+	default:
+		return fmt.Sprintf("score %d", r.SpotScore.Value)
+	}
+}
+
+func sayPrice(r Row, need Need) string {
+	usd := hourly(r, need)
+	if usd == math.MaxFloat64 {
+		return "no price known"
+	}
+	return fmt.Sprintf("$%.2f an hour", usd*float64(need.Nodes))
+}

@@ -1,0 +1,224 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/trainyard/trainyard/internal/awsapi"
+	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/spelling"
+)
+
+// Search looks for capacity.
+type Search struct {
+	Session  *awsapi.Session
+	Need     Need
+	Regions  []string // empty: all that the account has
+	Me       Me
+	Scores   *ScoreCache
+	Deadline time.Duration // for each region
+	Now      func() time.Time
+}
+
+// Found is what a search has found.
+type Found struct {
+	Identity awsapi.Identity
+	Regions  []Region // those that were asked for
+	// Others are regions that were only looked at for reservations that dead
+	// commands left.
+	Others []Region
+	// Guessed says why the regions are those that every account has: the account's
+	// own could not be listed.
+	Guessed string
+}
+
+// Rows are those of all regions.
+func (f Found) Rows() []Row {
+	var all []Row
+	for _, r := range f.Regions {
+		all = append(all, r.Rows...)
+	}
+	return all
+}
+
+// othersDeadline is for regions that nobody asked for.
+const othersDeadline = 5 * time.Second
+
+// All asks all regions at once, and hands over each as soon as it has answered.
+// What fails in a region is said in its rows; the error is about what concerns
+// all: credentials, or the name of a region.
+func (s Search) All(ctx context.Context, have func(Region)) (Found, error) {
+	home := s.home()
+	identity := later(func() (awsapi.Identity, error) { return s.Session.Identity(ctx, home) })
+	known := later(func() (knownRegions, error) { return listRegions(ctx, s.Session.EC2(home)) })
+	prices := later(func() (Prices, error) { return s.prices(ctx, home) })
+
+	who := await(identity)
+	if isAboutAll(who.err) {
+		return Found{}, who.err
+	}
+	regions := await(known)
+	if isAboutAll(regions.err) {
+		return Found{}, awsapi.Explain(regions.err)
+	}
+	found := Found{Identity: who.value}
+	if regions.err != nil {
+		found.Guessed = awsapi.Brief(regions.err)
+		regions.value = guessedRegions(s.Regions)
+	}
+	if err := regions.value.check(s.Regions); err != nil {
+		return Found{}, err
+	}
+	found.Regions, found.Others = s.askAll(ctx, regions.value, who.value, prices, have)
+	if err := ctx.Err(); err != nil {
+		return Found{}, err
+	}
+	return found, s.Scores.Save(s.Now())
+}
+
+// home is the region in which to ask what is not about one region.
+func (s Search) home() string {
+	partition := awsapi.Standard
+	for _, name := range append([]string{s.Session.Region}, s.Regions...) {
+		if name != "" {
+			partition = awsapi.PartitionOf(name)
+			break
+		}
+	}
+	if s.Session.Region != "" {
+		return s.Session.Region
+	}
+	return awsapi.HomeRegion(partition)
+}
+
+func (s Search) prices(ctx context.Context, home string) (Prices, error) {
+	region := awsapi.PricingRegion(awsapi.PartitionOf(home))
+	if region == "" {
+		return nil, fmt.Errorf("AWS's partition %s has no price list", awsapi.PartitionOf(home))
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Deadline)
+	defer cancel()
+	return pricesOf(ctx, s.Session.Pricing(region), s.Need.Types)
+}
+
+// isAboutAll tells whether an error would be the same in every region.
+func isAboutAll(err error) bool {
+	return slices.Contains([]awsapi.Kind{
+		awsapi.NoCredentials, awsapi.Expired, awsapi.Refused, awsapi.ClockSkew, awsapi.Unreachable,
+	}, awsapi.KindOf(err))
+}
+
+// askAll asks the regions that are looked for, and looks around in the others.
+func (s Search) askAll(ctx context.Context, known knownRegions, who awsapi.Identity, prices func() (Prices, error), have func(Region)) (asked, others []Region) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for name, status := range known {
+		all.Go(func() {
+			wanted := len(s.Regions) == 0 || slices.Contains(s.Regions, name)
+			var r Region
+			switch {
+			case wanted && status != "":
+				r = s.skipped(name, status)
+			case wanted:
+				r = asking{
+					clients: s.Session, need: s.Need, region: name, account: who.Account, me: s.Me,
+					prices: prices, scores: s.Scores, now: s.Now, deadline: s.Deadline,
+				}.ask(ctx)
+			case status == "":
+				r = s.lookAround(ctx, name)
+			default:
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if !wanted {
+				others = append(others, r)
+				return
+			}
+			asked = append(asked, r)
+			have(r)
+		})
+	}
+	all.Wait()
+	return asked, others
+}
+
+func (s Search) skipped(name, why string) Region {
+	r := Region{Name: name}
+	for _, t := range s.Need.Types {
+		r.Rows = append(r.Rows, Row{Type: t.Name, Region: name, Skipped: why})
+	}
+	return r
+}
+
+// lookAround lists what trainyard has reserved in a region.
+func (s Search) lookAround(ctx context.Context, name string) Region {
+	ctx, cancel := context.WithTimeout(ctx, min(othersDeadline, s.Deadline))
+	defer cancel()
+	all, err := reservationsIn(ctx, s.Session.EC2(name), filter("tag:"+TagManagedBy, manager))
+	return Region{Name: name, Reservations: all, Unseen: err}
+}
+
+// knownRegions are regions by name, with why one is not to be asked, or "".
+type knownRegions map[string]string
+
+func listRegions(ctx context.Context, api awsapi.Regions) (knownRegions, error) {
+	out, err := api.DescribeRegions(ctx, &ec2.DescribeRegionsInput{AllRegions: aws.Bool(true)})
+	if err != nil {
+		return nil, fmt.Errorf("listing regions: %w", err)
+	}
+	known := knownRegions{}
+	for _, r := range out.Regions {
+		status := ""
+		if aws.ToString(r.OptInStatus) == "not-opted-in" {
+			status = "not opted in"
+		}
+		known[aws.ToString(r.RegionName)] = status
+	}
+	return known, nil
+}
+
+// guessedRegions are those that are asked for, or that every account has.
+func guessedRegions(named []string) knownRegions {
+	if len(named) == 0 {
+		named = awsapi.DefaultRegions()
+	}
+	known := knownRegions{}
+	for _, name := range named {
+		known[name] = ""
+	}
+	return known
+}
+
+// check adds the regions of other partitions, which these credentials are not
+// good for, and refuses names that are none.
+func (known knownRegions) check(named []string) error {
+	var names []string
+	partition := ""
+	for name := range known {
+		names = append(names, name)
+		partition = awsapi.PartitionOf(name)
+	}
+	slices.Sort(names)
+	for _, name := range named {
+		if _, ok := known[name]; ok {
+			continue
+		}
+		if other := awsapi.PartitionOf(name); other != partition {
+			known[name] = fmt.Sprintf("of partition %s; these credentials are for %s", other, partition)
+			continue
+		}
+		text := fmt.Sprintf("unknown region %q", name)
+		if near := spelling.Nearest(name, names); near != "" {
+			text += fmt.Sprintf(" (did you mean %s?)", near)
+		}
+		return fault.WithCode(fault.Usage, fault.WithHint("aws ec2 describe-regions lists the regions of your account", fmt.Errorf("%s", text)))
+	}
+	return nil
+}
