@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -135,7 +136,7 @@ func (r *Request) scalar(path string, in any, out reflect.Value) error {
 		out.SetInt(n)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return r.invalid(path, in)
 		}
 		out.SetFloat(x)
