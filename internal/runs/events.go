@@ -29,7 +29,7 @@ func (r *Run) Events() (ui.Sink, error) {
 // told.
 func (l eventLog) Event(e ui.Event) {
 	switch e.Kind {
-	case ui.JobOutput, ui.JobProgress, ui.StepUpdate:
+	case ui.JobOutput, ui.JobProgress, ui.StepUpdate, ui.StepTable:
 		return
 	}
 	if data, err := json.Marshal(e); err == nil {

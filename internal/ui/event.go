@@ -16,6 +16,7 @@ type Kind string
 const (
 	StepBegan   Kind = "step-began"   // Step
 	StepUpdate  Kind = "step-update"  // Step, Text: what it does or waits for now
+	StepTable   Kind = "step-table"   // Text: lines that a terminal shows until the step ends; Detail: the same in a few words
 	StepDone    Kind = "step-done"    // Step, Text: what came out, Seconds
 	StepFailed  Kind = "step-failed"  // Step, Seconds
 	JobOutput   Kind = "job-output"   // Source, Text: a line of the job's output
@@ -95,6 +96,14 @@ func (s *Story) Update(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tell(Event{Kind: StepUpdate, Step: s.step, Text: text})
+}
+
+// Table shows lines, such as of a table that fills, until the step ends, where
+// lines can be rewritten; elsewhere the summary has to do.
+func (s *Story) Table(lines, summary string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(Event{Kind: StepTable, Step: s.step, Text: lines, Detail: summary})
 }
 
 // Done ends the running step with what came out of it.

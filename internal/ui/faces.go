@@ -34,16 +34,22 @@ func (p *plain) Event(e Event) {
 	case StepBegan:
 		p.update = e.Time
 	case StepUpdate: // long work shows that it lives
-		if e.Time.Sub(p.update) < 2*progressEvery {
-			return
-		}
-		p.update = e.Time
-		p.line(stepLine(p.paint, Faint, e.Step, e.Text+" …", ""))
+		p.lives(e, e.Text)
+	case StepTable:
+		p.lives(e, e.Detail)
 	default:
 		if text, ok := textOf(e, p.paint); ok {
 			p.line(text)
 		}
 	}
+}
+
+func (p *plain) lives(e Event, text string) {
+	if e.Time.Sub(p.update) < 2*progressEvery {
+		return
+	}
+	p.update = e.Time
+	p.line(stepLine(p.paint, Faint, e.Step, text+" …", ""))
 }
 
 // line writes one line. There is nobody to tell where standard error is gone.
@@ -53,6 +59,9 @@ func (p *plain) line(text string) { _, _ = fmt.Fprintln(p.w, text) }
 type jsonLines struct{ w io.Writer }
 
 func (j *jsonLines) Event(e Event) {
+	if e.Kind == StepTable { // its lines are for eyes
+		e.Kind, e.Text, e.Detail = StepUpdate, e.Detail, ""
+	}
 	if data, err := json.Marshal(e); err == nil {
 		_, _ = j.w.Write(append(data, '\n'))
 	}
@@ -70,7 +79,8 @@ type live struct {
 	began  time.Time
 	bottom string    // progress of the job
 	quiet  time.Time // since when a running job has said nothing; zero: none runs
-	drawn  bool
+	table  []string  // lines above the running step's
+	drawn  int       // lines at the bottom that are to be rewritten
 	frame  int
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -113,8 +123,10 @@ func (l *live) Event(e Event) {
 		l.step, l.text, l.began, l.quiet = e.Step, "", e.Time, time.Time{}
 	case StepUpdate:
 		l.text = e.Text
+	case StepTable:
+		l.table, l.text = strings.Split(e.Text, "\n"), e.Detail
 	case StepDone, StepFailed:
-		l.step = ""
+		l.step, l.table = "", nil
 		if e.Step == JobStep && e.Kind == StepDone {
 			l.quiet = e.Time
 		}
@@ -133,19 +145,35 @@ func (l *live) Event(e Event) {
 	l.redraw(line)
 }
 
-// redraw replaces the bottom line, with finished text above it.
+// redraw replaces the lines at the bottom, with finished text above them.
 func (l *live) redraw(above string) {
 	var b strings.Builder
-	if l.drawn {
-		b.WriteString("\r\x1b[K")
-	}
+	b.WriteString(l.erase())
 	b.WriteString(above)
 	bottom := l.bottomLine()
+	l.drawn = 0
+	if bottom != "" {
+		for _, line := range l.table {
+			b.WriteString(clip(line, l.s.Width()-1) + "\n")
+		}
+		l.drawn = len(l.table) + 1
+	}
 	b.WriteString(bottom)
 	if b.Len() > 0 {
 		_, _ = io.WriteString(l.s.Err, b.String())
 	}
-	l.drawn = bottom != ""
+}
+
+// erase takes away what was drawn at the bottom, and leaves the cursor there.
+func (l *live) erase() string {
+	switch l.drawn {
+	case 0:
+		return ""
+	case 1:
+		return "\r\x1b[K"
+	default:
+		return fmt.Sprintf("\x1b[%dA\r\x1b[J", l.drawn-1)
+	}
 }
 
 func (l *live) bottomLine() string {
@@ -170,7 +198,7 @@ func (l *live) end() {
 	l.done.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.drawn {
-		_, _ = io.WriteString(l.s.Err, "\r\x1b[K")
+	if l.drawn > 0 {
+		_, _ = io.WriteString(l.s.Err, l.erase())
 	}
 }

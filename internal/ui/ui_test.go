@@ -205,3 +205,29 @@ func TestNumbers(t *testing.T) {
 		t.Error(`ParseMode("loud") is no error`)
 	}
 }
+
+// TestTable: lines of a table stand above the running step's, and are gone when
+// it ends; a log gets the summary.
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	sink, end := Streams{Err: &out, Terminal: true, Width: func() int { return 20 }}.Teller(Auto)
+	s := NewStory(sink)
+	s.Begin("look")
+	s.Table("a\nb", "1 of 2")
+	s.Table("a\nb\nc, a line that is too long", "2 of 2")
+	s.Done("all")
+	end()
+	text := out.String()
+	for _, want := range []string{"a\nb\n", "\x1b[2A\r\x1b[Ja\nb\nc, a line that is …\n", "\x1b[3A\r\x1b[Jlook         all"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
+	out.Reset()
+	s = NewStory(&jsonLines{w: &out})
+	s.Begin("look")
+	s.Table("a\nb", "1 of 2")
+	if !strings.Contains(out.String(), `"event":"step-update","step":"look","text":"1 of 2"`) {
+		t.Errorf("JSON has %s", out.String())
+	}
+}
