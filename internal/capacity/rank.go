@@ -124,7 +124,9 @@ func fit(r Row, need Need) (Fit, string) {
 }
 
 // Reserved tells whether a reservation waits in the zone.
-func (r Row) Reserved() bool { return r.Stock != nil && r.Stock.Outcome == Proven && r.Stock.Reservation != "" }
+func (r Row) Reserved() bool {
+	return r.Stock != nil && r.Stock.Outcome == Proven && r.Stock.Reservation != ""
+}
 
 func gradeFit(r Row, need Need) float64 {
 	f, _ := fit(r, need)

@@ -103,11 +103,11 @@ func gbps(text string) int {
 	return cards * each
 }
 
-// PricesIn are the On-Demand prices of all types with GPUs in a region.
+// PricesIn are the On-Demand prices of all types in a region.
 func PricesIn(ctx context.Context, session *awsapi.Session, region string) (Prices, error) {
 	list := awsapi.PricingRegion(awsapi.PartitionOf(region))
 	if list == "" {
 		return nil, fmt.Errorf("AWS's partition %s has no price list", awsapi.PartitionOf(region))
 	}
-	return askPrices(ctx, session.Pricing(list), [2]string{"regionCode", region}, [2]string{"instanceFamily", "GPU instance"})
+	return askPrices(ctx, session.Pricing(list), [2]string{"regionCode", region})
 }

@@ -82,7 +82,7 @@ fabric to TCP without a word, and the job goes on at a fraction of the speed.
   trainyard verify rank*.log               judge the logs of any job
 
 Exit codes: 0 done, 1 error, 2 usage or run file, 3 the job failed, 4 the fabric
-check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
+check says FAIL, 5 it says UNKNOWN, 6 no capacity or quota, 130 interrupted.`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2, // letters that may differ; cobra sets its default too late for us
@@ -104,7 +104,7 @@ check says FAIL, 5 it says UNKNOWN, 130 interrupted.`,
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "set", Title: "Set up:"})
 	root.AddCommand(
 		a.trainCommand(), a.attachCommand(), a.stopCommand(), a.downCommand(),
-		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(), a.checkCommand(),
+		a.verifyCommand(), a.runsCommand(), a.statusCommand(), a.logsCommand(), a.checkCommand(), a.capacityCommand(), a.typesCommand(),
 		a.initCommand(), a.configCommand(), a.renderCommand(), a.addonsCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")

@@ -18,16 +18,16 @@ import (
 
 // Type is one instance type.
 type Type struct {
-	Name         string // "g6.12xlarge"
-	GPUs         int
-	GPU          string // AWS's name of the model, "L4"
-	GPUMemoryMiB int    // of each GPU
-	EFA          int    // the most EFA interfaces; 0: the type has no EFA
-	NetworkGbps  int    // of all cards together; where AWS says "up to", that
-	GPUDirect    bool   // EFA must reach the GPUs' memory directly, by GPUDirect RDMA
-	VCPUs        int
-	MemoryMiB    int
-	HugePagesMiB int // pages of 2 MiB that a pod should ask for to use EFA well; 0: none
+	Name         string `json:"name"` // "g6.12xlarge"
+	GPUs         int    `json:"gpus"`
+	GPU          string `json:"gpu"`          // AWS's name of the model, "L4"
+	GPUMemoryMiB int    `json:"gpuMemoryMiB"` // of each GPU
+	EFA          int    `json:"efa"`          // the most EFA interfaces; 0: the type has no EFA
+	NetworkGbps  int    `json:"networkGbps"`  // of all cards together; where AWS says "up to", that
+	GPUDirect    bool   `json:"gpuDirect"`    // EFA must reach the GPUs' memory directly, by GPUDirect RDMA
+	VCPUs        int    `json:"vcpus"`
+	MemoryMiB    int    `json:"memoryMiB"`
+	HugePagesMiB int    `json:"hugePagesMiB"` // pages of 2 MiB that a pod should ask for to use EFA well; 0: none
 }
 
 // Family is the part of the name before the dot, "g6".

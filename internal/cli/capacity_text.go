@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/trainyard/trainyard/internal/capacity"
+	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/ui"
+	"github.com/trainyard/trainyard/internal/workflow"
+)
+
+const (
+	liveRows  = 8  // of the table while regions answer
+	shownRows = 15 // of the result, unless each is explained
+	allRows   = 1 << 20
+	efaMargin = 2
+)
+
+// capacityText is the result for people, 80 columns wide.
+func capacityText(r workflow.CapacityResult, explain bool, now time.Time) string {
+	var b strings.Builder
+	most := shownRows
+	if explain {
+		most = allRows
+	}
+	for _, t := range r.Types {
+		b.WriteString(typeLine(t) + "\n")
+	}
+	b.WriteString("\n" + capacityTable(r.Rows, r.Need, most, explain))
+	for _, line := range slices.Concat(foldedRows(r.Rows, most), footnotes(r, now)) {
+		b.WriteString(hang(line, 2) + "\n")
+	}
+	b.WriteString("\n" + adviceText(r.Advice))
+	return b.String()
+}
+
+// typeLine is what a type is.
+func typeLine(t instancetype.Type) string {
+	parts := []string{fmt.Sprintf("%d vCPUs", t.VCPUs)}
+	if t.GPUs > 0 {
+		parts = append([]string{fmt.Sprintf("%d %s of %d GiB", t.GPUs, t.GPU, t.GPUMemoryMiB>>10)}, parts...)
+	}
+	efa := "no EFA"
+	if t.EFA > 0 {
+		efa = fmt.Sprintf("EFA %d", t.EFA)
+		if t.GPUDirect {
+			efa += " with GPUDirect"
+		}
+	}
+	return t.Name + "  " + strings.Join(append(parts, efa, fmt.Sprintf("%d Gbps", t.NetworkGbps)), ", ")
+}
+
+// capacityTable lays out the rows of zones, at most so many, each with why it
+// has its place if that is wanted. Zones that do not offer the type and regions
+// that were not asked are left out.
+func capacityTable(ranked []capacity.Ranked, need capacity.Need, most int, explain bool) string {
+	head := []string{"ZONE", "FIT", "QUOTA LEFT", "SPOT", "SUBNET", "$/H", "$/DAY", "SPOT $/H"}
+	blocks := slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return len(r.Blocks) > 0 || r.Problems[capacity.Blocks] != "" })
+	probes := slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return r.Stock != nil })
+	if need.Cluster == "" {
+		head = slices.DeleteFunc(head, func(name string) bool { return name == "SUBNET" })
+	}
+	if blocks {
+		head = append(head, "BLOCK")
+	}
+	if probes {
+		head = append(head, "PROBE")
+	}
+	if len(need.Types) > 1 {
+		head = slices.Insert(head, 1, "TYPE")
+		head = slices.DeleteFunc(head, func(name string) bool { return name == "$/DAY" })
+	}
+	table := [][]string{head}
+	var why []string
+	for _, r := range ranked {
+		if isFolded(r) || len(why) == most {
+			continue
+		}
+		cells := make([]string, len(head))
+		for i, name := range head {
+			cells[i] = capacityCell(name, r, need)
+		}
+		table = append(table, cells)
+		why = append(why, r.Why)
+	}
+	if len(table) == 1 {
+		return ""
+	}
+	return columns(table, explain, why)
+}
+
+func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
+	quota := r.Quota
+	if need.Spot {
+		quota = r.SpotQuota
+	}
+	switch name {
+	case "ZONE":
+		return cmp.Or(r.Zone, r.Region)
+	case "TYPE":
+		return r.Type
+	case "FIT":
+		return map[capacity.Fit]string{capacity.Fits: "yes", capacity.FitsNot: "no", capacity.Unknown: "?"}[r.Fit]
+	case "QUOTA LEFT":
+		if quota == nil {
+			return unknownOr(r, capacity.Quota)
+		}
+		return fmt.Sprintf("%d vCPU = %d", quota.Left(), quota.Instances)
+	case "SPOT":
+		return scoreCell(r)
+	case "SUBNET":
+		if r.Subnet == nil {
+			return unknownOr(r, capacity.Subnet)
+		}
+		return map[bool]string{true: "yes", false: "no"}[r.Subnet.ID != ""]
+	case "$/H":
+		return money(r, r.USD, need.Nodes, capacity.Price)
+	case "$/DAY":
+		return money(r, r.USD, need.Nodes*24, capacity.Price)
+	case "SPOT $/H":
+		return money(r, r.SpotUSD, need.Nodes, capacity.SpotPrice)
+	case "BLOCK":
+		if len(r.Blocks) == 0 {
+			return unknownOr(r, capacity.Blocks)
+		}
+		return r.Blocks[0].Start.UTC().Format("2 Jan")
+	default:
+		if r.Stock == nil {
+			return "-"
+		}
+		return string(r.Stock.Outcome)
+	}
+}
+
+// scoreCell is the score, with * where one type alone was asked about and ! where
+// the Spot quota lowers it.
+func scoreCell(r capacity.Ranked) string {
+	s := r.SpotScore
+	if s == nil {
+		return unknownOr(r, capacity.SpotScore)
+	}
+	text := fmt.Sprint(s.Value)
+	if s.OneType {
+		text += "*"
+	}
+	if s.Capped {
+		text += "!"
+	}
+	return text
+}
+
+// unknownOr marks what could not be learned, against what there is not.
+func unknownOr(r capacity.Ranked, part capacity.Part) string {
+	if r.Problems[part] != "" {
+		return "?"
+	}
+	return "-"
+}
+
+func money(r capacity.Ranked, usd *float64, times int, part capacity.Part) string {
+	if usd == nil {
+		return unknownOr(r, part)
+	}
+	return fmt.Sprintf("%.2f", *usd*float64(times))
+}
+
+// columns aligns cells, two blanks apart, numbers to the right.
+func columns(table [][]string, explain bool, why []string) string {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for n, row := range table {
+		var line strings.Builder
+		for i, cell := range row {
+			blanks := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if strings.Contains(table[0][i], "$") {
+				line.WriteString(blanks + cell + "  ")
+			} else {
+				line.WriteString(cell + blanks + "  ")
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		if explain && n > 0 {
+			b.WriteString("  " + hang(why[n-1], 2) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// hang wraps text to the width of a page, with an indent from the second line on.
+func hang(text string, indent int) string {
+	return strings.Join(ui.Wrap(text, ui.Columns-indent), "\n"+strings.Repeat(" ", indent))
+}
+
+// adviceText is what to do now.
+func adviceText(a capacity.Advice) string {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(text + "\n") }
+	if a.Best != nil {
+		line(hang("best: "+a.Text, 6))
+		line("next: " + a.Command)
+		return b.String()
+	}
+	line(hang(a.Text, 2))
+	if q := a.Quota; q != nil {
+		line(hang(fmt.Sprintf("It would fit with %d vCPUs of %q in %s, which is %d now:", q.Wanted, q.Name, q.Region, q.Limit), 0))
+		line("  " + q.Command())
+		line("  trainyard capacity --request-quota files that")
+	}
+	if len(a.Others) > 0 {
+		line("Or:")
+		for _, other := range a.Others {
+			what, command, _ := strings.Cut(other, ": ")
+			line("  " + hang(what, 2))
+			line("    " + command)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/capacity"
+	"github.com/trainyard/trainyard/internal/ui"
+)
+
+// probePatience is how long AWS may assess a reservation.
+const probePatience = time.Minute
+
+// probe proves stock in zones in their order, if the user agrees to the price,
+// and ranks them again.
+func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) ([]capacity.Ranked, error) {
+	rows := probeable(ranked)
+	switch {
+	case len(rows) == 0:
+		s.Story.Note("no zone is worth a probe: the job would fit into none")
+		return ranked, nil
+	case ranked[0].Reserved():
+		s.Story.Note(fmt.Sprintf("not probed: capacity reservation %s in %s is kept already", ranked[0].Stock.Reservation, ranked[0].Zone))
+		return ranked, nil
+	}
+	p := capacity.Prober{
+		Session: s.session, Me: s.me, Need: s.need, Reserve: s.req.Reserve, Keep: s.req.Keep, All: s.req.AllZones, AtOnce: s.req.AtOnce,
+		Patience: probePatience, Now: time.Now, Hard: s.Hard,
+	}
+	if s.req.Agree != nil {
+		agreed, err := s.req.Agree(ctx, s.price(p, rows))
+		if err != nil {
+			return ranked, err
+		}
+		if !agreed {
+			s.Story.Note("not probed")
+			return ranked, nil
+		}
+	}
+	s.Story.Begin("probe")
+	s.Story.Update(rows[0].Zone)
+	proven := 0
+	err := p.Run(ctx, rows, func(row capacity.Row) {
+		if row.Stock.Outcome == capacity.Proven {
+			proven++
+		}
+		s.tellProbe(row)
+		for i := range ranked {
+			if ranked[i].Zone == row.Zone && ranked[i].Type == row.Type {
+				ranked[i].Stock = row.Stock
+			}
+		}
+	})
+	s.Story.Done(fmt.Sprintf("%s with stock for %d", plural(proven, "zone"), s.need.Nodes))
+	again := make([]capacity.Row, len(ranked))
+	for i, r := range ranked {
+		again[i] = r.Row
+	}
+	return capacity.Rank(again, s.need), err
+}
+
+// probeable are the rows of zones in which the job may fit.
+func probeable(ranked []capacity.Ranked) []capacity.Row {
+	var rows []capacity.Row
+	for _, r := range ranked {
+		if r.Fit != capacity.FitsNot && r.Zone != "" {
+			rows = append(rows, r.Row)
+		}
+	}
+	return rows
+}
+
+// price is the question before money is spent.
+func (s *searching) price(p capacity.Prober, rows []capacity.Row) string {
+	b := p.Bill(rows)
+	text := "until one has stock"
+	if p.All {
+		text = "all of them"
+	}
+	question := fmt.Sprintf("probe %s with reservations of %d instances, %s?", plural(b.Zones, "zone"), p.Need.Nodes, text)
+	prices := fmt.Sprintf("each costs its first minute, in all at most $%.2f; if this machine dies, at most $%.2f until it ends after %s",
+		b.Usual, b.AtMost, ui.Duration(p.Reserve))
+	if p.Keep {
+		prices = fmt.Sprintf("each costs its first minute, and the one that is kept goes on for %s: at most $%.2f", ui.Duration(p.Reserve), b.AtMost)
+	}
+	if !b.Known {
+		prices += ", and more for zones whose price is not known"
+	}
+	return question + " " + prices
+}
+
+// tellProbe says what was found in a zone.
+func (s *searching) tellProbe(row capacity.Row) {
+	f := row.Stock
+	switch {
+	case f.Left != "":
+		s.Story.Warn(fmt.Sprintf("%s: capacity reservation %s is still there: %s", row.Zone, f.Left, capacity.CancelCommand(row.Region, f.Left)))
+	case f.Reservation != "":
+		s.Story.Note(fmt.Sprintf("%s: stock proven; kept %s until %s", row.Zone, f.Reservation, f.Until.UTC().Format("15:04 UTC")))
+	case f.Outcome == capacity.Proven && f.Why == "":
+		s.Story.Note(row.Zone + ": stock proven, reservation cancelled")
+	case slices.Contains([]capacity.Outcome{capacity.NoStock, capacity.NoQuota, capacity.NotHere, capacity.Proven}, f.Outcome):
+		s.Story.Note(fmt.Sprintf("%s: %s: %s", row.Zone, f.Outcome, f.Why))
+	default:
+		s.Story.Warn(fmt.Sprintf("%s: %s: %s", row.Zone, f.Outcome, f.Why))
+	}
+}
