@@ -163,7 +163,7 @@ func (l lab) life(as *kube.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer up.Detach()
+	defer up.tunnel.Close()
 	request, err := http.NewRequestWithContext(l.Context(), http.MethodGet, up.Endpoint().Address, nil)
 	if err != nil {
 		return err

@@ -85,12 +85,14 @@ func (l lab) raise(as *kube.Cluster) *rising {
 // says waits until the one who waits is told so.
 func (r *rising) says(part string) {
 	r.Helper()
+	said := ""
 	r.Until("word of "+part, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return strings.Contains(r.said, part)
+		said = r.said
+		return strings.Contains(said, part)
 	})
-	r.Log(r.said)
+	r.Log(said)
 }
 
 // ends waits for the end of the wait; "" wants no error.
