@@ -21,7 +21,7 @@ version := $(shell git describe --tags --always --dirty 2>/dev/null)
 shell_scripts = .ci/run $(shell git ls-files -co --exclude-standard '*.sh')
 
 # Seen from train, whose pyproject.toml says how Python is to be.
-py_code := . ../bench/train ../examples/python
+py_code := . ../bench/train ../examples/python ../test/awssim
 
 # The packages with tests that need a real Ray, or a real Kubernetes, are those
 # whose tests look for the variables by which test/withray tells them of one, or
@@ -41,6 +41,8 @@ go_tools := tools/bin/.$(call pinned_by,tools/go.sum)-$(shell go env GOVERSION)
 uv       := tools/.uv/.$(call pinned_by,internal/pyenv/bootstrap.lock)
 py_locks := train/requirements.lock train/requirements-dev.lock
 venv     := .venv/.$(call pinned_by,$(py_locks))
+aws_lock := test/awssim/clients/requirements.lock
+aws_venv := tools/.aws/.$(call pinned_by,$(aws_lock))
 
 ##@ Use
 
@@ -64,7 +66,7 @@ demo: build ## train a small language model on this machine
 check: check-go check-docs check-python check-shell ## format, vet, lint, types, generated files
 
 .PHONY: test
-test: test-go test-python test-ray test-cluster ## all tests but e2e: Go, Python, the binary with a real Ray, a real Kubernetes
+test: test-go test-python test-aws test-ray test-cluster ## all tests but e2e: Go, Python, AWS's clients, the binary with a real Ray, a real Kubernetes
 
 .PHONY: e2e
 e2e: ## train in pods of real kubelets, as root on Linux: test/cluster/README.md
@@ -99,11 +101,11 @@ clean: ## remove what was built; keep the tools
 
 .PHONY: distclean
 distclean: clean ## remove the tools and the Python environment too
-	rm -rf tools/bin tools/.uv .venv
+	rm -rf tools/bin tools/.uv tools/.aws .venv
 
 # Parts of check and test; each may be run alone.
 
-.PHONY: check-go check-docs check-python check-shell test-go test-python test-ray test-cluster test-nodes
+.PHONY: check-go check-docs check-python check-shell test-go test-python test-aws test-ray test-cluster test-nodes
 check-go: $(go_tools)
 	go vet ./...
 	tools/bin/golangci-lint fmt --diff
@@ -124,6 +126,10 @@ test-go:
 
 test-python: $(venv)
 	cd train && ../.venv/bin/python -m pytest
+
+# AWS's own clients against the simulated AWS.
+test-aws: $(aws_venv)
+	cd test/awssim/clients && ../../../tools/.aws/bin/python -m pytest
 
 # One cluster serves all of them, in turns; one that is skipped is a failure.
 test-ray:
@@ -160,4 +166,10 @@ $(venv): $(uv)
 	test -x .venv/bin/python || tools/.uv/bin/uv venv --clear --python $(PYTHON) .venv
 	rm -f .venv/.[0-9]*
 	tools/.uv/bin/uv pip sync --python .venv/bin/python --require-hashes --compile-bytecode $(py_locks)
+	touch $@
+
+$(aws_venv): $(uv)
+	test -x tools/.aws/bin/python || tools/.uv/bin/uv venv --clear --python $(PYTHON) tools/.aws
+	rm -f tools/.aws/.[0-9]*
+	tools/.uv/bin/uv pip sync --python tools/.aws/bin/python --require-hashes --compile-bytecode $(aws_lock)
 	touch $@

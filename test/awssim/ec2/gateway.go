@@ -158,20 +158,26 @@ type allocateAddressIn struct {
 	TagSpecifications []tagSpecification `aws:"TagSpecification"`
 }
 
-func (s *Service) allocateAddress(c *world.Call, in allocateAddressIn) (out *Address, err error) {
+type allocateAddressOut struct {
+	AllocationID string
+	PublicIP     string
+	Domain       string
+}
+
+func (s *Service) allocateAddress(c *world.Call, in allocateAddressIn) (out allocateAddressOut, err error) {
 	tags := tagsFor(in.TagSpecifications, "elastic-ip")
 	if err := mayCreate(c, "elastic-ip", tags, nil); err != nil {
-		return nil, err
+		return out, err
 	}
 	if err := c.Proceed(); err != nil {
-		return nil, err
+		return out, err
 	}
 	r := s.at(c)
 	id := s.world.NewID("eipalloc")
-	out = &Address{meta: meta{id, c.Now, tags}, AllocationID: id, PublicIP: fmt.Sprintf("192.0.2.%d", 1+len(r.Addresses)%254), Domain: "vpc"}
-	r.Addresses = append(r.Addresses, out)
+	a := &Address{meta: meta{id, c.Now, tags}, AllocationID: id, PublicIP: fmt.Sprintf("192.0.2.%d", 1+len(r.Addresses)%254), Domain: "vpc"}
+	r.Addresses = append(r.Addresses, a)
 	s.bill(c.Account.ID, c.Region, id, "address", "", 1, addressUSD, c.Now)
-	return out, nil
+	return allocateAddressOut{id, a.PublicIP, a.Domain}, nil
 }
 
 type addressIn struct {

@@ -36,6 +36,12 @@ type Instance struct {
 	ClientToken      string
 	Architecture     string
 	Hypervisor       string
+	Virtualization   string `aws:"virtualizationType"`
+	LaunchIndex      int    `aws:"amiLaunchIndex"`
+	PrivateDNSName   string
+	EbsOptimized     bool
+	SourceDestCheck  bool
+	Monitoring       stateName
 	StateReason      *reason
 
 	batch string // the id of the launch
@@ -76,12 +82,22 @@ type networkInterface struct {
 	VPCID              string
 	OwnerID            string
 	Status             string
+	Description        string
+	MacAddress         string
+	SourceDestCheck    bool
 	PrivateIPAddress   string
-	Groups             []groupName `aws:"groupSet"`
+	Addresses          []interfaceAddress `aws:"privateIpAddressesSet"`
+	Groups             []groupName        `aws:"groupSet"`
 	Attachment         interfaceAttachment
 }
 
+type interfaceAddress struct {
+	Primary          bool
+	PrivateIPAddress string
+}
+
 type interfaceAttachment struct {
+	AttachTime          time.Time
 	AttachmentID        string
 	DeviceIndex         int
 	NetworkCardIndex    int

@@ -170,6 +170,9 @@ func (s *Service) placeLaunch(c *world.Call, in runInstancesIn, p *plan) (err er
 			return wire.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", p.subnet.id)
 		}
 	}
+	if p.subnet != nil && len(in.SecurityGroupIDs) == 0 {
+		in.SecurityGroupIDs = []string{r.defaultGroup(p.subnet.VPCID)}
+	}
 	for _, id := range in.SecurityGroupIDs {
 		g, err := find(c, securityGroupKind, r.SecurityGroups, id)
 		if err != nil {
@@ -296,9 +299,9 @@ func (s *Service) launch(c *world.Call, in runInstancesIn, p plan) launch {
 	if p.reservation == nil {
 		s.world.Take(p.zone.ID, in.InstanceType, p.count)
 	}
-	for range p.count {
+	for n := range p.count {
 		i := s.newInstance(c, in, p)
-		i.batch = out.ReservationID
+		i.batch, i.LaunchIndex = out.ReservationID, n
 		if p.reservation != nil {
 			i.ReservationID = p.reservation.id
 			s.use(c.Account.ID, c.Region, p.reservation, 1, c.Now)
@@ -317,13 +320,20 @@ func (s *Service) newInstance(c *world.Call, in runInstancesIn, p plan) *Instanc
 		meta: meta{id, c.Now, tagsFor(in.TagSpecifications, "instance")}, InstanceID: id, ImageID: in.ImageID, InstanceType: in.InstanceType,
 		State: pending, Lifecycle: p.lifecycle, LaunchTime: c.Now, Groups: p.groups, ClientToken: in.ClientToken, zone: p.zone.ID,
 		Placement:    placement{p.zone.Name, p.zone.ID, in.Placement.GroupName, firstOf(in.Placement.Tenancy, "default")},
-		Architecture: "x86_64", Hypervisor: "xen",
+		Architecture: "x86_64", Hypervisor: "xen", Virtualization: "hvm", EbsOptimized: in.EbsOptimized, SourceDestCheck: true,
+		Monitoring: stateName{"disabled"},
 	}
-	if p.subnet == nil {
-		return i
+	if p.subnet != nil {
+		i.SubnetID, i.VPCID = p.subnet.id, p.subnet.VPCID
+		i.PrivateIPAddress = p.subnet.nextAddress()
+		i.PrivateDNSName = "ip-" + strings.ReplaceAll(i.PrivateIPAddress, ".", "-") + ".ec2.internal"
+		i.Interfaces = s.newInterfaces(c, in, p, i)
 	}
-	i.SubnetID, i.VPCID = p.subnet.id, p.subnet.VPCID
-	i.PrivateIPAddress = p.subnet.nextAddress()
+	return i
+}
+
+// newInterfaces makes the network interfaces of an instance in a subnet.
+func (s *Service) newInterfaces(c *world.Call, in runInstancesIn, p plan, i *Instance) (all []networkInterface) {
 	interfaces := in.Interfaces
 	if len(interfaces) == 0 {
 		interfaces = []interfaceIn{{DeleteOnTermination: true}}
@@ -331,15 +341,17 @@ func (s *Service) newInstance(c *world.Call, in runInstancesIn, p plan) *Instanc
 	for n, want := range interfaces {
 		made := networkInterface{
 			NetworkInterfaceID: s.world.NewID("eni"), InterfaceType: firstOf(want.InterfaceType, "interface"), SubnetID: i.SubnetID, VPCID: i.VPCID,
-			OwnerID: c.Account.ID, Status: "in-use", Groups: p.groups,
-			Attachment: interfaceAttachment{s.world.NewID("eni-attach"), want.DeviceIndex, want.NetworkCardIndex, want.DeleteOnTermination, "attached"},
+			OwnerID: c.Account.ID, Status: "in-use", Description: want.Description, SourceDestCheck: true, Groups: p.groups,
+			MacAddress: fmt.Sprintf("0a:ff:%02x:%02x:%02x:%02x", dice(i.id)>>16&255, dice(i.id)>>8&255, dice(i.id)&255, n),
+			Attachment: interfaceAttachment{c.Now, s.world.NewID("eni-attach"), want.DeviceIndex, want.NetworkCardIndex, want.DeleteOnTermination, "attached"},
 		}
 		if n == 0 {
 			made.PrivateIPAddress = i.PrivateIPAddress
+			made.Addresses = []interfaceAddress{{true, i.PrivateIPAddress}}
 		}
-		i.Interfaces = append(i.Interfaces, made)
+		all = append(all, made)
 	}
-	return i
+	return all
 }
 
 // nextAddress takes an address of the subnet.

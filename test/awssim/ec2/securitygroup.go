@@ -221,6 +221,12 @@ func (s *Service) deleteSecurityGroup(c *world.Call, in deleteSecurityGroupIn) (
 	return deleteSecurityGroupOut{true, g.id}, nil
 }
 
+// defaultGroup is the id of the group that every VPC has.
+func (r *region) defaultGroup(vpc string) string {
+	i := slices.IndexFunc(r.SecurityGroups, func(g *SecurityGroup) bool { return g.VPCID == vpc && g.GroupName == "default" })
+	return r.SecurityGroups[i].id
+}
+
 // groupInUse tells whether an instance is in the group, or another group's
 // rules name it.
 func (r *region) groupInUse(g *SecurityGroup) bool {

@@ -20,10 +20,17 @@ type VPC struct {
 	OwnerID         string
 	State           string
 	CidrBlock       string
+	Blocks          []vpcBlock `aws:"cidrBlockAssociationSet"`
 	InstanceTenancy string
 	IsDefault       bool
 	DhcpOptionsID   string
 	DNSHostnames    bool `aws:"-"`
+}
+
+type vpcBlock struct {
+	AssociationID string
+	CidrBlock     string
+	State         stateName `aws:"cidrBlockState"`
 }
 
 // Subnet is a part of a VPC in one zone.
@@ -75,6 +82,7 @@ func (s *Service) addVPC(c *world.Call, block netip.Prefix, tags []Tag) *VPC {
 		meta: meta{id, c.Now, tags}, VPCID: id, OwnerID: c.Account.ID, State: "available", CidrBlock: block.Masked().String(),
 		InstanceTenancy: "default", DhcpOptionsID: "dopt-0" + id[5:],
 	}
+	v.Blocks = []vpcBlock{{s.world.NewID("vpc-cidr-assoc"), v.CidrBlock, stateName{"associated"}}}
 	r.VPCs = append(r.VPCs, v)
 	main := s.addRouteTable(c, v, nil)
 	main.Associations = append(main.Associations, association(s.world.NewID("rtbassoc"), main.id, "", true))

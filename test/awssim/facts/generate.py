@@ -49,6 +49,8 @@ WIRE_NAMES = {
     "InterfaceTypes": "InterfaceTypeSet",
     "Workloads": "WorkloadSet",
 }
+# The one list of EC2 whose elements are called "member", not "item".
+MEMBER_LIST = "Accelerators"
 ZONE_ID = re.compile(r"[a-z]+\d-az\d")
 
 Facts = dict[str, Any]
@@ -60,6 +62,8 @@ def unpack(path: Path) -> Any:
 
 def on_wire(value: Any) -> Any:
     if isinstance(value, dict):
+        if len(value.get(MEMBER_LIST, [])) == 1:
+            value = value | {MEMBER_LIST: {"member": value[MEMBER_LIST][0]}}
         return {WIRE_NAMES.get(k, k): on_wire(v) for k, v in value.items()}
     if isinstance(value, list):
         return [on_wire(v) for v in value]

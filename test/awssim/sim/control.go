@@ -3,7 +3,9 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -18,8 +20,8 @@ type clockCommand struct {
 	Speed   *float64       `json:"speed"`
 }
 
-// control answers GET state, ledger, calls, clock, conditions and stock; and PUT
-// clock, conditions and stock.
+// control answers GET state, ledger, calls, operations, clock, conditions and
+// stock; and PUT clock, conditions and stock.
 func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 	var answer any
 	var err error
@@ -30,6 +32,8 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 		answer = s.Ledger()
 	case "GET calls":
 		answer = s.Calls()
+	case "GET operations":
+		answer = s.Operations()
 	case "GET clock":
 		answer = map[string]time.Time{"now": s.World.Clock.Now()}
 	case "GET conditions":
@@ -54,6 +58,15 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(answer) // the client may be gone
+}
+
+// Operations lists what each service can do.
+func (s *Server) Operations() map[string][]string {
+	all := map[string][]string{}
+	for service, operations := range s.operations {
+		all[service] = slices.Sorted(maps.Keys(operations))
+	}
+	return all
 }
 
 func receive[T any](r *http.Request, take func(T)) error {
