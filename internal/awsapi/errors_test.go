@@ -92,7 +92,7 @@ func TestLoad(t *testing.T) {
 		hint            string
 	}{
 		"nothing":          {"", "", NoCredentials, "aws configure"},
-		"another profile":  {"[profile work]\n", "wrok", NoCredentials, "list-profiles"},
+		"another profile":  {"[profile work]\n", "works", NoCredentials, "list-profiles"},
 		"expired sign-on":  {"[default]\nsso_session = s\nsso_account_id = 111122223333\nsso_role_name = R\n[sso-session s]\nsso_start_url = https://example.com/start\nsso_region = us-east-1\n", "", Expired, "aws sso login"},
 		"a broken program": {"[default]\ncredential_process = /nonexistent\n", "", NoCredentials, "aws configure"},
 	} {

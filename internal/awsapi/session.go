@@ -5,6 +5,7 @@
 package awsapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,6 @@ func Load(ctx context.Context, opts Options) (*Session, error) {
 		config.WithSharedConfigProfile(opts.Profile),
 		config.WithAppID(opts.Agent),
 		config.WithHTTPClient(client),
-		config.WithRetryer(func() aws.Retryer { return newRetryer() }),
 	)
 	if err != nil {
 		return nil, explainCredentials(fmt.Errorf("reading AWS's configuration: %w", err))
@@ -76,12 +76,25 @@ func Load(ctx context.Context, opts Options) (*Session, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, explainCredentials(fmt.Errorf("finding AWS credentials: %w", err))
 	}
+	attempts := cmp.Or(cfg.RetryMaxAttempts, maxAttempts) // AWS_MAX_ATTEMPTS, or the profile's
+	cfg.RetryMaxAttempts = 0                              // or clients would wrap the retryer
+	cfg.Retryer = func() aws.Retryer { return newRetryer(attempts) }
 	return &Session{config: cfg, Region: cfg.Region}, nil
 }
 
-func newRetryer() aws.Retryer {
+// newRetryer makes what decides which calls are made again: the SDK's standard,
+// except that EC2 says with status 500 that it has no capacity, which asking
+// again at once does not change.
+func newRetryer(attempts int) aws.Retryer {
+	noCapacity := retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+		if KindOf(err) == NoCapacity {
+			return aws.FalseTernary
+		}
+		return aws.UnknownTernary
+	})
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = maxAttempts
+		o.Retryables = append([]retry.IsErrorRetryable{noCapacity}, o.Retryables...)
+		o.MaxAttempts = attempts
 		o.MaxBackoff = maxBackoff
 	})
 }

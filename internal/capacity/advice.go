@@ -147,8 +147,8 @@ func mostNodes(ranked []Ranked, need Need) (most int, at Row) {
 	return most, at
 }
 
-// similarTypes have as many GPUs as the first type and, if that has EFA, EFA;
-// those whose GPUs' memory is nearest come first.
+// similarTypes have as many GPUs as the first type and, if that has EFA, EFA:
+// those of its generation first, then those whose GPUs' memory is nearest.
 func similarTypes(need Need) []instancetype.Type {
 	if len(need.Types) == 0 || need.Types[0].GPUs == 0 {
 		return nil
@@ -164,8 +164,24 @@ func similarTypes(need Need) []instancetype.Type {
 		d := t.GPUMemoryMiB*t.GPUs - want.GPUMemoryMiB*want.GPUs
 		return max(d, -d)
 	}
-	slices.SortStableFunc(similar, func(a, b instancetype.Type) int { return cmp.Compare(distance(a), distance(b)) })
+	other := func(t instancetype.Type) int {
+		if generation(t) == generation(want) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(similar, func(a, b instancetype.Type) int {
+		return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(distance(a), distance(b)))
+	})
 	return similar[:min(len(similar), mostOthers)]
+}
+
+// generation is the letters and digits that a type's name begins with: "p5" of
+// p5en, "p6" of p6-b200.
+func generation(t instancetype.Type) string {
+	digits := strings.IndexAny(t.Name, "0123456789")
+	end := strings.IndexFunc(t.Name[digits:], func(r rune) bool { return r < '0' || r > '9' })
+	return t.Name[:digits+end]
 }
 
 // laterBlocks are the Capacity Blocks that begin first.

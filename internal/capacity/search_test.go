@@ -1,27 +1,313 @@
 package capacity
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/trainyard/trainyard/internal/awsapi"
+	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-func TestSmoke(t *testing.T) {
-	l := newLab(t, world.Default())
-	found := l.found(t, needOf(t, "g6.12xlarge", 2))
-	ranked := Rank(found.Rows(), needOf(t, "g6.12xlarge", 2))
-	for _, r := range ranked[:5] {
-		data, _ := json.Marshal(r)
-		t.Log(string(data))
+// one is AWS with the account of Default, changed.
+func one(change func(*world.AccountSeed, *world.Seed)) world.Seed {
+	seed := world.Default()
+	change(&seed.Accounts[0], &seed)
+	return seed
+}
+
+func TestSearch(t *testing.T) {
+	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) {
+		a.Instances = []world.InstanceSeed{
+			{Zone: "us-east-1d", Type: "g6.12xlarge", Count: 1},
+			{Zone: "us-east-1d", Type: "g6.12xlarge", Count: 1, Spot: true},
+			{Zone: "us-east-1d", Type: "m7i.xlarge", Count: 3}, // of another family
+		}
+		a.Clusters = []world.ClusterSeed{{Region: "us-east-1", Name: "train", Version: "1.35", Zones: []string{"us-east-1a", "us-east-1d"}}}
+		a.Quotas["us-west-2/L-DB2E81BA"] = -1 // never applied: the default
+	}))
+	need := needOf(t, "g6.12xlarge", 2)
+	need.Cluster = "train"
+	found := l.found(t, need)
+	rows := found.Rows()
+
+	r := rowIn(t, rows, "us-east-1d")
+	if len(r.Problems) > 0 {
+		t.Errorf("problems: %v", r.Problems)
 	}
+	if r.Quota == nil || r.Quota.Used != 48 || r.Quota.Left() != 144 || r.Quota.Instances != 3 || r.Quota.Code != "L-DB2E81BA" {
+		t.Errorf("quota %+v", r.Quota)
+	}
+	if r.SpotQuota == nil || r.SpotQuota.Used != 48 || r.SpotQuota.Instances != 3 {
+		t.Errorf("Spot quota %+v", r.SpotQuota)
+	}
+	if r.Subnet == nil || r.Subnet.ID == "" || r.USD == nil || r.SpotUSD == nil || r.SpotScore == nil || !r.SpotScore.OneType {
+		t.Errorf("row %+v", r)
+	}
+	if other := rowIn(t, rows, "us-east-1b"); other.Subnet == nil || other.Subnet.ID != "" {
+		t.Errorf("a subnet where the cluster has none: %+v", other.Subnet)
+	}
+	if west := rowIn(t, rows, "us-west-2a"); west.Quota == nil || !west.Quota.Default || west.Quota.Instances != 0 {
+		t.Errorf("the default quota: %+v", west.Quota)
+	}
+	if off := rowIn(t, rows, "af-south-1"); off.Skipped != "not opted in" {
+		t.Errorf("a region that is not enabled: %+v", off)
+	}
+	if e := rowIn(t, rows, "us-east-1e"); e.Offered == nil || *e.Offered || e.Quota != nil {
+		t.Errorf("a zone that does not offer it: %+v", e)
+	}
+}
+
+// TestNoCallTwice counts: whatever a search asks, it asks once.
+func TestNoCallTwice(t *testing.T) {
+	l := newLab(t, world.Default())
+	l.found(t, Need{Types: needOf(t, "g6.12xlarge", 2).Types, Nodes: 2, Cluster: "train", Block: 24 * time.Hour})
+	perRegion, seen := map[string]int{}, map[string]bool{}
 	for _, c := range l.Calls() {
-		if c.Region == "us-east-1" || c.Outcome != "ok" {
-			t.Log(c.Service, c.Action, c.Outcome, c.Params)
+		call := fmt.Sprint(c.Service, c.Action, c.Region, c.Params)
+		if seen[call] {
+			t.Errorf("twice: %s", call)
+		}
+		seen[call] = true
+		perRegion[c.Region]++
+	}
+	for region, n := range perRegion {
+		if most := 9; n > most && region != "us-east-1" { // which answers for all of them, too
+			t.Errorf("%d calls to %s, at most %d", n, region, most)
 		}
 	}
-	a := Advise(ranked, needOf(t, "g6.12xlarge", 2), true)
-	data, _ := json.MarshalIndent(a, "", " ")
-	t.Log(string(data))
-	t.Log(len(l.Calls()), len(found.Rows()))
+}
+
+// TestZoneNames: which zone has which name is different in each account, and
+// scores, which go by ids, must be shown with the account's own names.
+func TestZoneNames(t *testing.T) {
+	seed := one(func(a *world.AccountSeed, s *world.Seed) {
+		a.ID = "999988887777"
+		s.Stock = []world.Stock{{Type: "g6.*", Count: 0}, {Type: "g6.*", Zone: "use1-az4", Count: 100}}
+	})
+	l := newLab(t, seed)
+	rows := l.found(t, needOf(t, "g6.12xlarge", 2), "us-east-1").Rows()
+	best := ""
+	for _, r := range rows {
+		if r.SpotScore != nil && r.SpotScore.Value > 1 {
+			best += r.ZoneID + " " + r.Zone
+		}
+	}
+	if !strings.HasPrefix(best, "use1-az4 ") || best == "use1-az4 us-east-1d" {
+		t.Errorf("the score of use1-az4 is shown at %q", best)
+	}
+}
+
+func TestScoreCache(t *testing.T) {
+	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) { a.NewSpotScoreLimit = 1 }))
+	search := l.search(t, needOf(t, "g6.12xlarge", 2), "us-east-1")
+	first := rowIn(t, mustFind(t, search).Rows(), "us-east-1d")
+	asked := len(l.actions("GetSpotPlacementScores"))
+	search.Scores = reopened(search.Scores)
+	again := rowIn(t, mustFind(t, search).Rows(), "us-east-1d")
+	if n := len(l.actions("GetSpotPlacementScores")); n != asked || again.SpotScore == nil || !again.SpotScore.Asked.Equal(first.SpotScore.Asked) {
+		t.Errorf("asked again: %d calls, score %+v, first %+v", n, again.SpotScore, first.SpotScore)
+	}
+	// An old answer is asked again; where AWS refuses, it is better than none.
+	l.World.Locked(func() {
+		l.World.Conditions.Faults = []world.Fault{{Action: "GetSpotPlacementScores", Kind: world.Fail, Code: "MaxConfigLimitExceeded", Status: 400}}
+	})
+	l.World.Clock.Advance(time.Hour)
+	old := rowIn(t, mustFind(t, search).Rows(), "us-east-1d")
+	if old.SpotScore == nil || old.SpotScore.Stale == "" || old.SpotScore.Value != first.SpotScore.Value {
+		t.Errorf("an old score: %+v", old.SpotScore)
+	}
+	// Another question is refused, which is no score of 0.
+	search.Need.Nodes = 3
+	if r := rowIn(t, mustFind(t, search).Rows(), "us-east-1d"); r.SpotScore != nil || r.Problems[SpotScore] != "too many asked" {
+		t.Errorf("a refused question: %+v %v", r.SpotScore, r.Problems)
+	}
+}
+
+func reopened(c *ScoreCache) *ScoreCache { return OpenScores(strings.TrimSuffix(c.path, "/spot-scores.json")) }
+
+func mustFind(t *testing.T, s Search) Found {
+	t.Helper()
+	found, err := s.All(t.Context(), func(Region) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// actions are the calls of one kind so far.
+func (l lab) actions(action string) []world.Record {
+	return slices.DeleteFunc(l.Calls(), func(r world.Record) bool { return r.Action != action })
+}
+
+func TestRegionNames(t *testing.T) {
+	l := newLab(t, world.Default())
+	_, err := l.search(t, needOf(t, "g6.12xlarge", 2), "us-esat-1").All(t.Context(), func(Region) {})
+	if fault.CodeOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), `unknown region "us-esat-1" (did you mean us-east-1?)`) {
+		t.Errorf("a wrong name: %v", err)
+	}
+	rows := l.found(t, needOf(t, "g6.12xlarge", 2), "us-east-1", "us-gov-west-1", "cn-north-1").Rows()
+	for _, name := range []string{"us-gov-west-1", "cn-north-1"} {
+		if r := rowIn(t, rows, name); !strings.Contains(r.Skipped, "partition") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := rowIn(t, rows, "us-east-1d"); r.Skipped != "" {
+		t.Errorf("the region that can be asked was not: %+v", r)
+	}
+}
+
+// TestBlocks: AWS answers a request for too many with an empty list, so fewer
+// are asked for.
+func TestBlocks(t *testing.T) {
+	l := newLab(t, world.Default())
+	rows := l.found(t, needOf(t, "p5.48xlarge", 60), "us-east-2").Rows()
+	counts := map[int]bool{}
+	for _, r := range rows {
+		for _, b := range r.Blocks {
+			counts[b.Instances] = true
+			if b.USDPerGPUHour < 1 || b.Start.IsZero() || b.Hours != 24 {
+				t.Errorf("block %+v", b)
+			}
+		}
+	}
+	if len(counts) != 1 || counts[60] {
+		t.Errorf("blocks of %v instances, in %d calls", counts, len(l.actions("DescribeCapacityBlockOfferings")))
+	}
+}
+
+// TestDenied denies each call by itself: it costs its own part of a row, with
+// the reason, and nothing else.
+func TestDenied(t *testing.T) {
+	for action, part := range map[string]Part{
+		"ec2:DescribeAvailabilityZones":     Zone,
+		"ec2:DescribeInstanceTypeOfferings": Offered,
+		"ec2:DescribeInstances":             Quota,
+		"ec2:DescribeCapacityReservations":  Quota,
+		"ec2:GetSpotPlacementScores":        SpotScore,
+		"ec2:DescribeSpotPriceHistory":      SpotPrice,
+		"ec2:DescribeSubnets":               Subnet,
+		"ec2:DescribeRouteTables":           Subnet,
+		"eks:DescribeCluster":               Subnet,
+		"servicequotas:GetServiceQuota":     Quota,
+		"pricing:GetProducts":               Price,
+	} {
+		t.Run(action, func(t *testing.T) {
+			l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) {
+				a.Clusters = []world.ClusterSeed{{Region: "us-east-1", Name: "train", Version: "1.35", Zones: []string{"us-east-1d"}}}
+				a.ServiceControl = fmt.Appendf(nil, `{"Version": "2012-10-17", "Statement": [
+					{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "Action": %q, "Resource": "*"}]}`, action)
+			}))
+			need := needOf(t, "g6.12xlarge", 2)
+			need.Cluster = "train"
+			r := rowIn(t, l.found(t, need, "us-east-1").Rows(), "us-east-1d")
+			if r.Problems[part] != "not permitted: "+action {
+				t.Errorf("%s: problems %v", part, r.Problems)
+			}
+			related := map[Part]bool{part: true, SpotQuota: part == Quota, SpotScore: part == Zone || part == SpotScore}
+			for other, why := range r.Problems {
+				if !related[other] {
+					t.Errorf("%s is not known, too: %s", other, why)
+				}
+			}
+		})
+	}
+}
+
+// TestRegionsDenied: who may not list regions asks those that all accounts have.
+func TestRegionsDenied(t *testing.T) {
+	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) {
+		a.ServiceControl = []byte(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "NotAction": "ec2:DescribeRegions", "Resource": "*"}]}`)
+	}))
+	found := l.found(t, needOf(t, "g6.12xlarge", 2))
+	if found.Guessed == "" || len(found.Regions) != len(awsapi.DefaultRegions()) {
+		t.Errorf("asked %d regions, guessed %q", len(found.Regions), found.Guessed)
+	}
+}
+
+// TestHangingRegion: a region that does not answer costs its own row.
+func TestHangingRegion(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{{Region: "eu-west-1", Kind: world.Hang}}
+	}))
+	search := l.search(t, needOf(t, "g6.12xlarge", 2), "eu-west-1", "us-east-1")
+	search.Deadline = time.Second
+	rows := mustFind(t, search).Rows()
+	if r := rowIn(t, rows, "eu-west-1"); r.Problems[Offered] != "no answer within 1s" {
+		t.Errorf("the region that hangs: %+v", r)
+	}
+	if r := rowIn(t, rows, "us-east-1d"); r.Quota == nil {
+		t.Errorf("another region suffers: %+v", r)
+	}
+}
+
+// TestThrottled: one call a second, and everything is known in the end.
+func TestThrottled(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Limits = []world.Limit{{Rate: 1, Burst: 1, Region: "us-west-2"}}
+		speed := 20.0
+		s.Speed = &speed // of the clock that fills the bucket
+	}))
+	r := rowIn(t, l.found(t, needOf(t, "g6.12xlarge", 2), "us-west-2").Rows(), "us-west-2a")
+	if len(r.Problems) > 0 {
+		t.Errorf("not known: %v", r.Problems)
+	}
+	refused := slices.DeleteFunc(l.Calls(), func(c world.Record) bool { return c.Outcome == "ok" })
+	if len(refused) == 0 {
+		t.Error("nothing was throttled: the test shows nothing")
+	}
+}
+
+// TestServerErrors: a storm that passes is weathered, one that does not costs
+// the rows of its region.
+func TestServerErrors(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "7")
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{{Region: "us-east-1", Kind: world.Fail, Times: 5}, {Region: "us-west-2", Kind: world.Fail, Code: "ServiceUnavailable", Status: 503}}
+	}))
+	search := l.search(t, needOf(t, "g6.12xlarge", 2), "us-east-1", "us-west-2")
+	search.Deadline = 10 * time.Second
+	rows := mustFind(t, search).Rows()
+	if r := rowIn(t, rows, "us-east-1d"); len(r.Problems) > 0 {
+		t.Errorf("a storm that passed: %v", r.Problems)
+	}
+	if r := rowIn(t, rows, "us-west-2"); r.Problems[Offered] == "" {
+		t.Errorf("a storm that does not pass: %+v", r)
+	}
+}
+
+// TestSkew: signatures of a clock that is wrong are refused, which is said, or
+// put right by the SDK.
+func TestSkew(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) { s.Conditions.Skew = world.Duration(time.Hour) }))
+	found, err := l.search(t, needOf(t, "g6.12xlarge", 2), "us-east-1").All(t.Context(), func(Region) {})
+	switch {
+	case err == nil: // the SDK learned the time from the answers
+		if r := rowIn(t, found.Rows(), "us-east-1d"); r.Offered == nil || r.Quota == nil {
+			t.Errorf("row %+v", r)
+		}
+	case awsapi.KindOf(err) != awsapi.ClockSkew || len(fault.HintsOf(err)) == 0:
+		t.Errorf("%v is %q, hints %q", err, awsapi.KindOf(err), fault.HintsOf(err))
+	}
+}
+
+func TestExpiredCredentials(t *testing.T) {
+	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) { a.Keys[0].Expires = time.Now().Add(-time.Hour) }))
+	_, err := l.search(t, needOf(t, "g6.12xlarge", 2)).All(t.Context(), func(Region) {})
+	if kind := awsapi.KindOf(err); kind != awsapi.Expired {
+		t.Errorf("%v is %q", err, kind)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	l := newLab(t, world.Default())
+	_, err := l.search(t, needOf(t, "g6.12xlarge", 2)).All(ended(t), func(Region) {})
+	if !errors.Is(err, context.Canceled) || fault.CodeOf(err) != fault.Interrupted {
+		t.Errorf("%v, code %d", err, fault.CodeOf(err))
+	}
 }

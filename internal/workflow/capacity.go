@@ -78,7 +78,6 @@ type searching struct {
 	session *awsapi.Session
 	me      capacity.Me
 	need    capacity.Need
-	result  CapacityResult
 }
 
 // Capacity looks for capacity in all regions at once, cancels what dead probes

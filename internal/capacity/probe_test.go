@@ -1,0 +1,282 @@
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/process"
+	"github.com/trainyard/trainyard/test/awssim/world"
+)
+
+func (l lab) prober(t *testing.T, nodes int) Prober {
+	t.Helper()
+	return Prober{
+		Session: l.session, Me: testMe, Need: needOf(t, "g6.12xlarge", nodes), Reserve: 30 * time.Minute, AtOnce: 1,
+		Patience: 10 * time.Second, Now: l.World.Clock.Now, Hard: t.Context(),
+	}
+}
+
+// g6In are rows of zones to probe.
+func g6In(zones ...string) []Row {
+	rows := make([]Row, len(zones))
+	for i, zone := range zones {
+		rows[i] = rowWith(zone, nil)
+	}
+	return rows
+}
+
+// probed runs a probe and returns what was found, by zone.
+func probed(t *testing.T, p Prober, rows []Row) map[string]Finding {
+	t.Helper()
+	found := map[string]Finding{}
+	if err := p.Run(t.Context(), rows, func(r Row) { found[r.Zone] = *r.Stock }); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// held are the reservations that AWS still has for us.
+func (l lab) held() (ids []string) {
+	var state map[string]map[string]struct {
+		Reservations []struct{ ReservationID, State string }
+	}
+	if err := json.Unmarshal(l.State()["ec2"], &state); err != nil {
+		panic(err)
+	}
+	for _, account := range state {
+		for _, region := range account {
+			for _, v := range region.Reservations {
+				if v.State == "active" || v.State == "assessing" || v.State == "pending" {
+					ids = append(ids, v.ReservationID)
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// paid is what was paid for reservations.
+func (l lab) paid() []world.Entry {
+	return slices.DeleteFunc(l.Ledger(), func(e world.Entry) bool { return e.Kind != "reservation" })
+}
+
+func (l lab) nothingHeld(t *testing.T) {
+	t.Helper()
+	if ids := l.held(); len(ids) > 0 {
+		t.Errorf("left: %v", ids)
+	}
+}
+
+// TestProbe: zones in their order until one has stock; that of the first has
+// run out.
+func TestProbe(t *testing.T) {
+	l := newLab(t, world.Default())
+	found := probed(t, l.prober(t, 2), g6In("us-east-1a", "us-east-1d", "us-west-2a"))
+	if len(found) != 2 || found["us-east-1a"].Outcome != NoStock || found["us-east-1d"].Outcome != Proven {
+		t.Errorf("found %+v", found)
+	}
+	l.nothingHeld(t)
+	create := l.actions("CreateCapacityReservation")[1].Params.(map[string]any)
+	if create["InstanceMatchCriteria"] != "targeted" || create["EndDateType"] != "limited" || create["ClientToken"] == "" || create["InstanceCount"] != "2" {
+		t.Errorf("reserved with %v", create)
+	}
+	cost := 0.0
+	for _, e := range l.paid() {
+		cost += e.USD
+	}
+	if bill := l.prober(t, 2).Bill(g6In("us-east-1d")); cost <= 0 || cost > bill.Usual*1.01 {
+		t.Errorf("it cost $%f, announced as $%f", cost, bill.Usual)
+	}
+}
+
+// TestProbeAll goes on after the first success.
+func TestProbeAll(t *testing.T) {
+	l := newLab(t, world.Default())
+	p := l.prober(t, 2)
+	p.All, p.AtOnce = true, 3
+	found := probed(t, p, g6In("us-east-1d", "us-east-2a", "us-east-2b", "us-west-2a"))
+	for zone, f := range found {
+		if f.Outcome != Proven || f.Reservation != "" {
+			t.Errorf("%s: %+v", zone, f)
+		}
+	}
+	if len(found) != 4 {
+		t.Errorf("probed %d zones of 4", len(found))
+	}
+	l.nothingHeld(t)
+}
+
+// TestKeep leaves one reservation, whose tags say all that a launch needs to know.
+func TestKeep(t *testing.T) {
+	l := newLab(t, world.Default())
+	p := l.prober(t, 2)
+	p.Keep, p.All, p.AtOnce = true, true, 2
+	found := probed(t, p, g6In("us-east-1d", "us-west-2a"))
+	if held := l.held(); len(held) != 1 || found["us-east-1d"].Reservation != held[0] || found["us-west-2a"].Reservation != "" {
+		t.Fatalf("held %v, found %+v", held, found)
+	}
+	kept := l.found(t, p.Need, "us-east-1").Kept("ada")
+	if len(kept) != 1 || kept[0].Zone != "us-east-1d" || kept[0].Unused != 2 || kept[0].End.IsZero() {
+		t.Errorf("kept %+v", kept)
+	}
+	if others := l.found(t, p.Need, "us-east-1").Kept("bob"); len(others) != 0 {
+		t.Errorf("bob has ada's: %+v", others)
+	}
+	l.World.Clock.Advance(31 * time.Minute)
+	l.nothingHeld(t) // it ends by itself
+}
+
+// TestRefusals tells a refusal for quota from one for stock.
+func TestRefusals(t *testing.T) {
+	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) { a.Quotas["us-east-1/L-DB2E81BA"] = 48 }))
+	p := l.prober(t, 2)
+	p.All = true
+	found := probed(t, p, g6In("us-east-1d", "us-west-2b"))
+	if found["us-east-1d"].Outcome != NoQuota || found["us-west-2b"].Outcome != NoStock {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestAssessing waits for AWS to decide, and gives up in time.
+func TestAssessing(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Assessing = world.Duration(time.Minute)
+		s.TickPerCall = world.Duration(20 * time.Second)
+	}))
+	p := l.prober(t, 2)
+	if found := probed(t, p, g6In("us-east-1d")); found["us-east-1d"].Outcome != Proven {
+		t.Errorf("found %+v", found)
+	}
+	if found := probed(t, p, g6In("us-east-1a")); found["us-east-1a"].Outcome != NoStock {
+		t.Errorf("refused after it was assessed: %+v", found)
+	}
+	if len(l.actions("CreateTags")) == 0 {
+		t.Error("no heartbeat in a minute")
+	}
+	l.World.Locked(func() { l.World.Conditions.Assessing = world.Duration(24 * time.Hour) })
+	p.Patience = 700 * time.Millisecond
+	if found := probed(t, p, g6In("us-east-1d")); found["us-east-1d"].Outcome != Assessing {
+		t.Errorf("found %+v", found)
+	}
+	l.nothingHeld(t)
+}
+
+// TestEventualConsistency: AWS does not know for a moment what it has made.
+func TestEventualConsistency(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Consistency = world.Duration(10 * time.Second)
+		s.TickPerCall = world.Duration(3 * time.Second)
+	}))
+	probed(t, l.prober(t, 2), g6In("us-east-1d"))
+	l.nothingHeld(t)
+}
+
+// TestLostAnswer: the reservation is made, and the connection ends before the
+// answer; the SDK asks again with the same token.
+func TestLostAnswer(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{{Action: "CreateCapacityReservation", Kind: world.Lose, Times: 1}}
+	}))
+	if found := probed(t, l.prober(t, 2), g6In("us-east-1d")); found["us-east-1d"].Outcome != Proven {
+		t.Errorf("found %+v", found)
+	}
+	if n := len(l.paid()); n != 1 {
+		t.Errorf("%d reservations were paid for, want 1", n)
+	}
+	l.nothingHeld(t)
+}
+
+// TestUncertain: no answer comes at all, and what was made is found by its tag.
+func TestUncertain(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "3")
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{
+			{Action: "CreateCapacityReservation", Kind: world.Lose, Times: 1},
+			{Action: "CreateCapacityReservation", Kind: world.Fail},
+		}
+	}))
+	if found := probed(t, l.prober(t, 2), g6In("us-east-1d")); found["us-east-1d"].Outcome != Unproven {
+		t.Errorf("found %+v", found)
+	}
+	l.nothingHeld(t)
+}
+
+// TestInterruptedProbe: a Ctrl-C while AWS assesses cancels what was reserved.
+func TestInterruptedProbe(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) { s.Conditions.Assessing = world.Duration(time.Hour) }))
+	ctx, cancel := context.WithCancel(t.Context())
+	p := l.prober(t, 2)
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx, g6In("us-east-1d", "us-west-2a"), func(Row) {}) }()
+	for len(l.actions("DescribeCapacityReservations")) == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("an interrupt is no error")
+	}
+	l.nothingHeld(t)
+	if n := len(l.actions("CreateCapacityReservation")); n != 1 {
+		t.Errorf("%d zones were probed after the interrupt", n-1)
+	}
+}
+
+// TestCannotCancel says what is left, with the command that ends it.
+func TestCannotCancel(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{{Action: "CancelCapacityReservation", Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403}}
+	}))
+	var left string
+	err := l.prober(t, 2).Run(t.Context(), g6In("us-east-1d"), func(r Row) { left = r.Stock.Left })
+	if err == nil || left == "" || left != l.held()[0] {
+		t.Errorf("left %q, held %v: %v", left, l.held(), err)
+	}
+	l.World.Clock.Advance(31 * time.Minute)
+	l.nothingHeld(t)
+}
+
+// TestDead decides by tags alone whose probe is dead.
+func TestDead(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	gone := process.ID{PID: process.Self().PID, Started: 1}
+	mine := Reservation{State: "active", Ours: true, Owner: "ada", Run: "run-0", machine: "here", process: gone, Heartbeat: now}
+	for name, test := range map[string]struct {
+		change func(*Reservation)
+		dead   bool
+	}{
+		"killed a moment ago, here":     {func(*Reservation) {}, true},
+		"it runs, here":                 {func(v *Reservation) { v.process = process.Self() }, false},
+		"this very command's":           {func(v *Reservation) { v.Run = testMe.Run }, false},
+		"a colleague's":                 {func(v *Reservation) { v.Owner = "bob" }, false},
+		"a colleague's, long dead":      {func(v *Reservation) { v.Owner, v.Heartbeat = "bob", now.AddDate(0, 0, -1) }, false},
+		"kept for a launch":             {func(v *Reservation) { v.Kept = true }, false},
+		"somebody made it by hand":      {func(v *Reservation) { v.Ours = false }, false},
+		"elsewhere, lives":              {func(v *Reservation) { v.machine = "there" }, false},
+		"elsewhere, silent for an hour": {func(v *Reservation) { v.machine, v.Heartbeat = "there", now.Add(-time.Hour) }, true},
+		"elsewhere, no heartbeat":       {func(v *Reservation) { v.machine, v.Heartbeat = "there", time.Time{} }, true},
+		"cancelled":                     {func(v *Reservation) { v.State = "cancelled" }, false},
+	} {
+		v := mine
+		test.change(&v)
+		if dead := v.Dead(testMe, now); dead != test.dead {
+			t.Errorf("%s: dead is %t", name, dead)
+		}
+	}
+}
+
+// TestReleaseTwice: what is gone already is fine.
+func TestReleaseTwice(t *testing.T) {
+	l := newLab(t, world.Default())
+	p := l.prober(t, 2)
+	p.Keep = true
+	id := probed(t, p, g6In("us-east-1d"))["us-east-1d"].Reservation
+	for range 2 {
+		if err := Release(t.Context(), l.session, "us-east-1", id); err != nil {
+			t.Error(err)
+		}
+	}
+	l.nothingHeld(t)
+}
