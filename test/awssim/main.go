@@ -60,7 +60,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(stderr, "serving AWS on %s; its state is at %s/_awssim/state\n", server.URL, server.URL)
+	if _, err := fmt.Fprintf(stderr, "serving AWS on %s; its state is at %s/_awssim/state\n", server.URL, server.URL); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }

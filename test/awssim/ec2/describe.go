@@ -64,9 +64,10 @@ func isTagFilter(name string) bool { return name == "tag-key" || strings.HasPref
 func tagValues(tags []Tag, name string) []string {
 	var have []string
 	for _, t := range tags {
-		if name == "tag-key" {
+		switch name {
+		case "tag-key":
 			have = append(have, t.Key)
-		} else if name == "tag:"+t.Key {
+		case "tag:" + t.Key:
 			have = append(have, t.Value)
 		}
 	}

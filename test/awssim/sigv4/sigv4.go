@@ -53,11 +53,11 @@ func Parse(r *http.Request) (Signature, error) {
 	}
 	scope := strings.Split(part["Credential"], "/")
 	if len(scope) != 5 || scope[4] != "aws4_request" || part["SignedHeaders"] == "" || part["Signature"] == "" {
-		return Signature{}, errors.New("Authorization lacks a Credential of five parts, SignedHeaders or Signature")
+		return Signature{}, errors.New("the header Authorization lacks a Credential of five parts, SignedHeaders or Signature")
 	}
 	when, err := time.Parse(TimeFormat, r.Header.Get("X-Amz-Date"))
 	if err != nil || when.Format(dateFormat) != scope[1] {
-		return Signature{}, errors.New("X-Amz-Date is missing or not the date of the Credential")
+		return Signature{}, errors.New("the header X-Amz-Date is missing or not the date of the Credential")
 	}
 	return Signature{
 		AccessKey: scope[0], Region: scope[2], Service: scope[3], Time: when,

@@ -53,14 +53,10 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 		s.withhold(r, record, fault)
 	}
 
-	outcome := "ok"
-	defer func() { s.World.End(record, outcome) }()
 	answer, err := func() (any, error) {
-		caller := credentials{signature, account, principal}
-		if err := s.authenticate(r, body, service, caller); err != nil {
+		switch err := s.authenticate(r, body, service, credentials{signature, account, principal}); {
+		case err != nil:
 			return nil, err
-		}
-		switch {
 		case malformed != nil:
 			return nil, malformed
 		case throttled != nil:
@@ -75,18 +71,20 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 		call := &world.Call{Account: account, Principal: principal, Region: signature.Region, Request: request}
 		return s.World.Do(call, record, operation)
 	}()
+	outcome := "ok"
 	if err != nil {
 		outcome = wire.AsError(err).Code
 	}
-	switch {
-	case fault != nil && fault.Kind == world.Lose:
-		outcome += ", answer lost"
+	if fault != nil && fault.Kind == world.Lose {
+		s.World.End(record, outcome+", answer lost")
 		panic(http.ErrAbortHandler)
-	case err != nil:
-		service.Fail(w, requestID(record.Number), err)
-	default:
-		service.Respond(w, request.Action, requestID(record.Number), answer)
 	}
+	s.World.End(record, outcome) // before the caller can know
+	if err != nil {
+		service.Fail(w, requestID(record.Number), err)
+		return
+	}
+	service.Respond(w, request.Action, requestID(record.Number), answer)
 }
 
 // withhold ends a call that gets no answer.

@@ -147,7 +147,7 @@ func TestAnswers(t *testing.T) {
 
 func TestUnknownParameterIsSaid(t *testing.T) {
 	service := Service{Name: "ec2", Protocol: EC2, Version: "1"}
-	got, err := Parse(service, httptest.NewRequest(http.MethodPost, "/", nil), []byte("Action=A&Version=1&Filter.1.Nmae=x"))
+	got, err := Parse(service, httptest.NewRequest(http.MethodPost, "/", nil), []byte("Action=A&Version=1&Filter.1.Title=x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,7 +159,7 @@ func object(body []byte) (map[string]any, error) {
 	if err := decoder.Decode(&params); err != nil || params == nil {
 		return nil, Errorf("SerializationException", "the body is not a JSON object")
 	}
-	if _, err := decoder.Token(); err != io.EOF { //nolint:errorlint // the decoder returns io.EOF itself
+	if _, err := decoder.Token(); err != io.EOF {
 		return nil, Errorf("SerializationException", "more follows the JSON object")
 	}
 	return params, nil
