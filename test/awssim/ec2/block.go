@@ -69,7 +69,7 @@ func (s *Service) describeOfferings(c *world.Call, in describeOfferingsIn) (out 
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *offering) int { return a.StartDate.Compare(b.StartDate) })
-	if out.Offerings, out.NextToken, err = world.Page(c, in.Paging, pageSize, found); err != nil {
+	if out.Offerings, out.NextToken, err = world.Page(c, in.Paging, reservationKind.pages.most, found); err != nil {
 		return out, err
 	}
 	for _, o := range out.Offerings {

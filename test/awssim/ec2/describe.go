@@ -79,7 +79,14 @@ type kind struct {
 	resource string // "vpc", as in ARNs and tag specifications
 	name     string // "vpc ID"
 	missing  string // "InvalidVpcID.NotFound"
+	pages    pages
 }
+
+// pages is how many objects may be asked for at once.
+type pages struct{ least, most int }
+
+// manyPages are those of most calls.
+var manyPages = pages{5, 1000}
 
 func (k kind) notFound(id string) error {
 	return wire.Errorf(k.missing, "The %s '%s' does not exist", k.name, id)
@@ -102,9 +109,6 @@ type listing struct {
 	Filters []filter `aws:"Filter"`
 }
 
-// pageSize is the most that AWS answers at once.
-const pageSize = 1000
-
 // describe is the part of the list that is asked for: by ids, all of which must
 // exist, by filters and by page.
 func describe[T object](c *world.Call, k kind, list []T, ids []string, in listing, known keys[T]) ([]T, string, error) {
@@ -122,17 +126,24 @@ func describe[T object](c *world.Call, k kind, list []T, ids []string, in listin
 			chosen = append(chosen, o)
 		}
 	}
-	return narrow(c, chosen, in, known)
+	return narrow(c, k.pages, chosen, in, known)
 }
 
 // narrow is the part of a list that filters and page ask for.
-func narrow[T any](c *world.Call, list []T, in listing, known keys[T]) ([]T, string, error) {
-	if in.MaxResults != 0 && (in.MaxResults < 5 || in.MaxResults > pageSize) {
-		return nil, "", wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value from 5 to 1000.", in.MaxResults)
+func narrow[T any](c *world.Call, p pages, list []T, in listing, known keys[T]) ([]T, string, error) {
+	if err := p.check(in.MaxResults); err != nil {
+		return nil, "", err
 	}
 	kept, err := apply(list, in.Filters, known)
 	if err != nil {
 		return nil, "", err
 	}
-	return world.Page(c, in.Paging, pageSize, kept)
+	return world.Page(c, in.Paging, p.most, kept)
+}
+
+func (p pages) check(asked int) error {
+	if asked == 0 || asked >= p.least && asked <= p.most {
+		return nil
+	}
+	return wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value from %d to %d.", asked, p.least, p.most)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var internetGatewayKind = kind{"internet-gateway", "internetGateway ID", "InvalidInternetGatewayID.NotFound"}
+var internetGatewayKind = kind{"internet-gateway", "internetGateway ID", "InvalidInternetGatewayID.NotFound", pages{5, 1000}}
 
 // InternetGateway leads from a VPC to the internet.
 type InternetGateway struct {

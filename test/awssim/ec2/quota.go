@@ -28,7 +28,7 @@ func (s *Service) vcpus(r *region, family string, spot bool) int {
 		return total
 	}
 	for _, v := range r.Reservations {
-		if facts.Family(v.InstanceType) == family && v.State == active && v.Type != capacityBlock {
+		if facts.Family(v.InstanceType) == family && (v.State == active || v.State == held) && v.Type != capacityBlock {
 			total += s.world.Facts.Types[v.InstanceType].VCPUs() * v.Available
 		}
 	}

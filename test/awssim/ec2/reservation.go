@@ -8,14 +8,15 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var reservationKind = kind{"capacity-reservation", "CapacityReservation ID", "InvalidCapacityReservationId.NotFound"}
+var reservationKind = kind{"capacity-reservation", "CapacityReservation ID", "InvalidCapacityReservationId.NotFound", pages{1, 1000}}
 
-// The states of a reservation that take, or will take, capacity; the others
-// are pending, scheduled, expired, cancelled and failed.
+// The states of a reservation that has not ended; it ends as expired, cancelled
+// or failed.
 const (
-	active    = "active"
-	assessing = "assessing"
-	scheduled = "scheduled"
+	assessing = "assessing" // what there is has not been looked at
+	held      = "pending"   // it has its capacity
+	active    = "active"    // it can be used, and is paid for
+	scheduled = "scheduled" // a Capacity Block before it starts
 )
 
 // capacityBlock is a type of reservation, and of instances that run in one.
@@ -46,6 +47,8 @@ type Reservation struct {
 	CreateDate         time.Time
 	PlacementGroupARN  string
 	BlockID            string `aws:"capacityBlockId"`
+
+	heldAt time.Time
 }
 
 type createReservationIn struct {

@@ -80,7 +80,7 @@ func (s *Service) cancelReservation(c *world.Call, in reservationIn) (done, erro
 	if err != nil {
 		return done{}, err
 	}
-	if v.State != active && v.State != assessing {
+	if !v.open() {
 		return done{}, wire.Errorf("InvalidCapacityReservationState", "The Capacity Reservation %s is in the state %s and cannot be cancelled", v.id, v.State)
 	}
 	s.finish(c.Account.ID, c.Region, v, "cancelled", c.Now)

@@ -14,9 +14,17 @@ func (s *Service) activate(a *world.Account, region string, v *Reservation, now 
 		return err
 	}
 	s.world.Take(v.AvailabilityZoneID, v.InstanceType, v.Total)
-	v.State, v.Available, v.StartDate = active, v.Total, now
-	s.billReservation(a.ID, region, v, now)
+	v.State, v.Available, v.heldAt = held, v.Total, now
+	s.start(a.ID, region, v, now)
 	return nil
+}
+
+// start makes a reservation active once it has been pending for long enough.
+func (s *Service) start(account, region string, v *Reservation, now time.Time) {
+	if ready := v.heldAt.Add(time.Duration(s.world.Conditions.Pending)); v.State == held && !now.Before(ready) {
+		v.State, v.StartDate = active, ready
+		s.billReservation(account, region, v, ready)
+	}
 }
 
 // mayReserve tells whether quota and stock have room for more instances.
@@ -55,7 +63,7 @@ func (s *Service) billReservation(account, region string, v *Reservation, now ti
 
 // finish ends a reservation. Instances in it go on, paid for as others are.
 func (s *Service) finish(account, region string, v *Reservation, state string, now time.Time) {
-	if v.State == active {
+	if v.State == active || v.State == held {
 		s.world.Take(v.AvailabilityZoneID, v.InstanceType, -v.Available)
 	}
 	v.State, v.Available = state, 0
@@ -85,9 +93,15 @@ func (s *Service) settleReservation(key place, v *Reservation, now time.Time) {
 			}
 		}
 	}
-	if !v.EndDate.IsZero() && !now.Before(v.EndDate) && (v.State == active || v.State == assessing) {
+	s.start(key.account, key.region, v, now)
+	if !v.EndDate.IsZero() && !now.Before(v.EndDate) && v.open() {
 		s.finish(key.account, key.region, v, "expired", v.EndDate)
 	}
+}
+
+// open tells whether the reservation has not ended.
+func (v *Reservation) open() bool {
+	return v.State == active || v.State == held || v.State == assessing
 }
 
 func (s *Service) account(id string) *world.Account {

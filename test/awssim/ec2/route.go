@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var routeTableKind = kind{"route-table", "routeTable ID", "InvalidRouteTableID.NotFound"}
+var routeTableKind = kind{"route-table", "routeTable ID", "InvalidRouteTableID.NotFound", pages{5, 100}}
 
 // RouteTable says where the traffic of subnets goes. A subnet is private if no
 // route of its table leads to an internet gateway.

@@ -83,7 +83,7 @@ func (s *Service) spotHistory(c *world.Call, in spotHistoryIn) (out spotHistoryO
 	if len(in.ProductDescriptions) > 0 && !slices.Contains(in.ProductDescriptions, "Linux/UNIX") {
 		all = nil // awssim sells Linux only
 	}
-	out.Prices, out.NextToken, err = narrow(c, all, in.listing, keys[spotPrice]{
+	out.Prices, out.NextToken, err = narrow(c, manyPages, all, in.listing, keys[spotPrice]{
 		"availability-zone":    one(func(p spotPrice) string { return p.AvailabilityZone }),
 		"availability-zone-id": one(func(p spotPrice) string { return p.AvailabilityZoneID }),
 		"instance-type":        one(func(p spotPrice) string { return p.InstanceType }),

@@ -39,6 +39,8 @@ const (
 	scoredFor = 24 * time.Hour // in which new configurations are counted
 )
 
+var scorePages = pages{10, 1000}
+
 // spotScores rates places from 1 to 10 by the stock that they have.
 func (s *Service) spotScores(c *world.Call, in spotScoresIn) (out spotScoresOut, err error) {
 	if err := s.checkScores(c, in); err != nil {
@@ -65,7 +67,7 @@ func (s *Service) spotScores(c *world.Call, in spotScoresIn) (out spotScoresOut,
 		}
 		return strings.Compare(a.Region+a.ZoneID, b.Region+b.ZoneID)
 	})
-	out.Scores, out.NextToken, err = world.Page(c, in.Paging, pageSize, scores[:min(len(scores), maxScores)])
+	out.Scores, out.NextToken, err = world.Page(c, in.Paging, scorePages.most, scores[:min(len(scores), maxScores)])
 	return out, err
 }
 
@@ -73,14 +75,15 @@ func (s *Service) checkScores(c *world.Call, in spotScoresIn) error {
 	switch {
 	case in.TargetCapacity < 1:
 		return wire.Errorf("InvalidParameterValue", "Value (%d) for parameter TargetCapacity is invalid.", in.TargetCapacity)
-	case in.MaxResults != 0 && (in.MaxResults < 10 || in.MaxResults > pageSize):
-		return wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value from 10 to 1000.", in.MaxResults)
 	case len(in.InstanceTypes) == 0:
 		return wire.Errorf("MissingParameter", "The request must contain the parameter InstanceTypes")
 	case !slices.Contains([]string{"", "units", "vcpu", "memory-mib"}, in.TargetCapacityUnit):
 		return wire.Errorf("InvalidParameterValue", "Invalid value '%s' for TargetCapacityUnitType", in.TargetCapacityUnit)
 	case len(in.RegionNames) > maxScores:
 		return wire.Errorf("InvalidParameterValue", "The number of regions must not exceed %d", maxScores)
+	}
+	if err := scorePages.check(in.MaxResults); err != nil {
+		return err
 	}
 	for _, name := range in.InstanceTypes {
 		if _, ok := s.world.Facts.Types[name]; !ok {

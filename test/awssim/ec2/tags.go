@@ -200,7 +200,7 @@ func (s *Service) describeTags(c *world.Call, in listing) (out describeTagsOut, 
 			all = append(all, tagDescription{t.Key, t.Value, m.id, resourceOf(m.id)})
 		}
 	}
-	out.Tags, out.NextToken, err = narrow(c, all, in, keys[tagDescription]{
+	out.Tags, out.NextToken, err = narrow(c, manyPages, all, in, keys[tagDescription]{
 		"key":           one(func(t tagDescription) string { return t.Key }),
 		"value":         one(func(t tagDescription) string { return t.Value }),
 		"resource-id":   one(func(t tagDescription) string { return t.ResourceID }),

@@ -28,8 +28,9 @@ func (s *Service) describeInstanceTypes(c *world.Call, in describeInstanceTypesI
 	if in.MaxResults > 0 && len(in.InstanceTypes) > 0 {
 		return out, wire.Errorf("InvalidParameterCombination", "The parameter instanceTypes cannot be used with the parameter maxResults")
 	}
-	if in.MaxResults > 100 {
-		return out, wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value from 5 to 100.", in.MaxResults)
+	size := pages{5, 100}
+	if err := size.check(in.MaxResults); err != nil {
+		return out, err
 	}
 	var all []facts.Type
 	var unknown []string
@@ -54,7 +55,7 @@ func (s *Service) describeInstanceTypes(c *world.Call, in describeInstanceTypesI
 	if err != nil {
 		return out, err
 	}
-	page, next, err := world.Page(c, in.Paging, 100, kept)
+	page, next, err := world.Page(c, in.Paging, size.most, kept)
 	for _, t := range page {
 		out.InstanceTypes = append(out.InstanceTypes, t.Describe)
 	}
@@ -142,7 +143,7 @@ func (s *Service) describeInstanceTypeOfferings(c *world.Call, in describeInstan
 			}
 		}
 	}
-	out.Offerings, out.NextToken, err = narrow(c, all, in.listing, keys[typeOffering]{
+	out.Offerings, out.NextToken, err = narrow(c, manyPages, all, in.listing, keys[typeOffering]{
 		"instance-type": one(func(o typeOffering) string { return o.InstanceType }),
 		"location":      one(func(o typeOffering) string { return o.Location }),
 	})

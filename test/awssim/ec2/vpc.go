@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	vpcKind    = kind{"vpc", "vpc ID", "InvalidVpcID.NotFound"}
-	subnetKind = kind{"subnet", "subnet ID", "InvalidSubnetID.NotFound"}
+	vpcKind    = kind{"vpc", "vpc ID", "InvalidVpcID.NotFound", pages{5, 1000}}
+	subnetKind = kind{"subnet", "subnet ID", "InvalidSubnetID.NotFound", pages{5, 1000}}
 )
 
 // VPC is a virtual network.

@@ -171,6 +171,21 @@ func TestAssessing(t *testing.T) {
 	wantUSD(t, s, 2*g6/60, 2*g6)
 }
 
+func TestPendingReservationCostsNothing(t *testing.T) {
+	s := sim.Start(t, frozen(func(seed *world.Seed) { seed.Conditions.Pending = world.Duration(time.Minute) }))
+	c := ec2.NewFromConfig(admin(s, "us-east-1"))
+	r, err := reserve(c, "us-east-1d", 4)
+	noError(t, err)
+	if r.State != types.CapacityReservationStatePending {
+		t.Errorf("at first it is %s", r.State)
+	}
+	_, err = reserve(c, "us-east-1d", 1)
+	wantCode(t, err, "InstanceLimitExceeded") // but it counts
+	wantUSD(t, s, 0, 0)
+	s.World.Clock.Advance(time.Hour + time.Minute)
+	wantUSD(t, s, 4*g6, 4*g6)
+}
+
 func TestModifyReservation(t *testing.T) {
 	s := sim.Start(t, frozen())
 	c := ec2.NewFromConfig(admin(s, "us-east-1"))

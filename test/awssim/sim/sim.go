@@ -64,14 +64,13 @@ func New(ctx context.Context, address string, seed world.Seed) (*Server, error) 
 	if err := s.furnish(seed); err != nil {
 		return nil, err
 	}
+	if host, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(host).IsLoopback() {
+		return nil, fmt.Errorf("listening: %q is not a loopback address with a port", address)
+	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
-	}
-	if ip := listener.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
-		_ = listener.Close() // it served nobody
-		return nil, fmt.Errorf("listening: %s is not a loopback address", ip)
 	}
 	s.URL = "http://" + listener.Addr().String()
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}

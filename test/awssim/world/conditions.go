@@ -16,6 +16,7 @@ type Conditions struct {
 	Faults      []Fault   `json:"faults,omitempty"`      // the first that fits and is due counts
 	Consistency Duration  `json:"consistency,omitempty"` // for so long a new object is not seen
 	Assessing   Duration  `json:"assessing,omitempty"`   // for so long a new capacity reservation is not active yet
+	Pending     Duration  `json:"pending,omitempty"`     // for so long one has its capacity, but is not active, and not billed
 	Skew        Duration  `json:"skew,omitempty"`        // by which AWS's clock, which signatures are held to, is ahead of the client's
 }
 
