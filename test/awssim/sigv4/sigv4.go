@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,6 +30,7 @@ type Signature struct {
 	Service      string // "ec2"
 	SessionToken string // of temporary credentials
 	Time         time.Time
+	Lasts        time.Duration // as a signature in a query says; 0: it does not
 
 	headers   []string // that are signed
 	signature string
@@ -37,8 +39,12 @@ type Signature struct {
 // ErrMissing is the answer of Parse for a request that is not signed.
 var ErrMissing = errors.New("the request has no signature")
 
-// Parse reads the signature of a request.
+// Parse reads the signature of a request, from its header or, as in the tokens
+// of EKS, from its query.
 func Parse(r *http.Request) (Signature, error) {
+	if r.URL.Query().Has(queryPrefix + "Signature") {
+		return parseQuery(r)
+	}
 	kind, fields, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if kind == "" {
 		return Signature{}, ErrMissing
@@ -51,18 +57,38 @@ func Parse(r *http.Request) (Signature, error) {
 		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 		part[name] = value
 	}
-	scope := strings.Split(part["Credential"], "/")
-	if len(scope) != 5 || scope[4] != "aws4_request" || part["SignedHeaders"] == "" || part["Signature"] == "" {
-		return Signature{}, errors.New("the header Authorization lacks a Credential of five parts, SignedHeaders or Signature")
+	return read(part["Credential"], part["SignedHeaders"], part["Signature"], r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Security-Token"))
+}
+
+// queryPrefix is how the parts of a signature are named in a query.
+const queryPrefix = "X-Amz-"
+
+// Presigned tells whether a parameter of a query belongs to its signature.
+func Presigned(parameter string) bool { return strings.HasPrefix(parameter, queryPrefix) }
+
+func parseQuery(r *http.Request) (Signature, error) {
+	part := func(name string) string { return r.URL.Query().Get(queryPrefix + name) }
+	s, err := read(part("Credential"), part("SignedHeaders"), part("Signature"), part("Date"), part("Security-Token"))
+	seconds, _ := strconv.Atoi(part("Expires")) // without it, it lasts as long as one in the header
+	if err == nil && part("Algorithm") != algorithm {
+		err = errors.New("the query lacks X-Amz-Algorithm")
 	}
-	when, err := time.Parse(TimeFormat, r.Header.Get("X-Amz-Date"))
+	s.Lasts = time.Duration(seconds) * time.Second
+	return s, err
+}
+
+func read(credential, headers, signature, date, token string) (Signature, error) {
+	scope := strings.Split(credential, "/")
+	if len(scope) != 5 || scope[4] != "aws4_request" || headers == "" || signature == "" {
+		return Signature{}, errors.New("the signature lacks a Credential of five parts, SignedHeaders or itself")
+	}
+	when, err := time.Parse(TimeFormat, date)
 	if err != nil || when.Format(dateFormat) != scope[1] {
-		return Signature{}, errors.New("the header X-Amz-Date is missing or not the date of the Credential")
+		return Signature{}, errors.New("X-Amz-Date is missing or not the date of the Credential")
 	}
 	return Signature{
-		AccessKey: scope[0], Region: scope[2], Service: scope[3], Time: when,
-		SessionToken: r.Header.Get("X-Amz-Security-Token"),
-		headers:      strings.Split(part["SignedHeaders"], ";"), signature: part["Signature"],
+		AccessKey: scope[0], Region: scope[2], Service: scope[3], Time: when, SessionToken: token,
+		headers: strings.Split(headers, ";"), signature: signature,
 	}, nil
 }
 
@@ -120,6 +146,9 @@ func escapePath(path string) string {
 func query(values url.Values) string {
 	var pairs []string
 	for name, list := range values {
+		if name == queryPrefix+"Signature" {
+			continue
+		}
 		for _, value := range list {
 			pairs = append(pairs, escape(name)+"="+escape(value))
 		}

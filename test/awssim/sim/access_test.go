@@ -81,6 +81,21 @@ func TestSDKCorrectsItsClock(t *testing.T) {
 	noError(t, err)
 }
 
+// A presigned request is how a token of EKS says who its bearer is.
+func TestPresigned(t *testing.T) {
+	s := sim.Start(t, frozen())
+	request, err := sts.NewPresignClient(sts.NewFromConfig(admin(s, "us-east-1"))).PresignGetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+	noError(t, err)
+	for url, want := range map[string]int{request.URL: http.StatusOK, request.URL + "0": http.StatusForbidden} {
+		answer, err := http.Get(url)
+		noError(t, err)
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: got %s, want %d", url, answer.Status, want)
+		}
+	}
+}
+
 func TestUnsigned(t *testing.T) {
 	s := sim.Start(t, frozen())
 	answer, err := http.Post(s.URL, "application/x-www-form-urlencoded", strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))

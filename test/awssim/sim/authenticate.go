@@ -36,7 +36,7 @@ func (s *Server) authenticate(r *http.Request, body []byte, service wire.Service
 		return refused(service.Protocol, unknownKey, "")
 	case !c.principal.Expires.IsZero() && s.World.Clock.Now().After(c.principal.Expires):
 		return refused(service.Protocol, expiredToken, "")
-	case c.Time.Before(now.Add(-tolerance)):
+	case c.Time.Before(now.Add(-max(tolerance, c.Lasts))):
 		return refused(service.Protocol, wrongTime, fmt.Sprintf("Signature expired: %s is now earlier than %s (%s - 5 min.)",
 			c.Time.Format(sigv4.TimeFormat), now.Add(-tolerance).UTC().Format(sigv4.TimeFormat), now.UTC().Format(sigv4.TimeFormat)))
 	case c.Time.After(now.Add(tolerance)):

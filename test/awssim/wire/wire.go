@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/trainyard/trainyard/test/awssim/sigv4"
 )
 
 // Protocol is one of the four ways in which AWS's services speak.
@@ -72,6 +74,9 @@ func parseForm(service Service, query url.Values, body []byte) (*Request, error)
 		return nil, Errorf("MalformedQueryString", "the query string is malformed: %v", err)
 	}
 	for name, values := range query {
+		if sigv4.Presigned(name) {
+			continue
+		}
 		form[name] = append(form[name], values...)
 	}
 	params, err := tree(form)

@@ -4,6 +4,7 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -32,6 +33,7 @@ type World struct {
 	used       map[string]int // zone/type
 	buckets    map[bucketKey]*bucket
 	records    []*Record
+	changed    chan struct{} // closed, and made again, when records change
 	serial     int
 }
 
@@ -58,9 +60,9 @@ func New(seed Seed) (*World, error) {
 	}
 	w := &World{
 		Clock: NewClock(start), Facts: facts.Load(), Began: start,
-		Stock: seed.Stock, Conditions: seed.Conditions, tick: time.Duration(seed.TickPerCall),
-		used: map[string]int{}, buckets: map[bucketKey]*bucket{},
+		Stock: seed.Stock, tick: time.Duration(seed.TickPerCall), used: map[string]int{}, changed: make(chan struct{}),
 	}
+	w.SetConditions(seed.Conditions)
 	if seed.Speed != nil {
 		w.Clock.SetSpeed(*seed.Speed)
 	}
@@ -93,6 +95,7 @@ func (w *World) Begin(r Record, protocol wire.Protocol) (*Record, *Fault, error)
 	w.Clock.Advance(w.tick)
 	r.Number, r.Time = len(w.records)+1, w.Clock.Now()
 	w.records = append(w.records, &r)
+	w.tell()
 	if fault := w.Conditions.fault(&r); fault != nil {
 		return &r, fault, nil
 	}
@@ -119,6 +122,31 @@ func (w *World) End(r *Record, outcome string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.Outcome = outcome
+	w.tell()
+}
+
+// tell wakes those who await something of calls.
+func (w *World) tell() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// Await returns once the calls so far are what is waited for, or the context
+// ends, with its error.
+func (w *World) Await(ctx context.Context, enough func([]Record) bool) error {
+	for {
+		w.mu.Lock()
+		changed := w.changed
+		w.mu.Unlock()
+		if enough(w.Calls()) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Calls lists all calls so far.
@@ -133,9 +161,11 @@ func (w *World) Calls() []Record {
 	return records
 }
 
-// SetConditions replaces how calls are treated.
+// SetConditions replaces how calls are treated. What limits and faults have
+// counted is forgotten.
 func (w *World) SetConditions(c Conditions) {
 	w.Locked(func() {
+		c.Faults = slices.Clone(c.Faults)
 		w.Conditions = c
 		w.buckets = map[bucketKey]*bucket{}
 	})
