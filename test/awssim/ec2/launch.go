@@ -55,6 +55,9 @@ type reservationChoice struct {
 }
 
 func (s *Service) runInstances(c *world.Call, in runInstancesIn) (out launch, err error) {
+	if len(in.Interfaces) > 0 { // the first says where the instance is
+		in.SubnetID, in.SecurityGroupIDs = in.Interfaces[0].SubnetID, in.Interfaces[0].Groups
+	}
 	if err := mayRun(c, in); err != nil {
 		return out, err
 	}

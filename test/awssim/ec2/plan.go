@@ -32,17 +32,14 @@ func (s *Service) planLaunch(c *world.Call, in runInstancesIn) (p plan, err erro
 	case in.MinCount < 1 || in.MaxCount < in.MinCount:
 		return p, wire.Errorf("InvalidParameterValue", "Value (%d) for parameter maxCount is invalid.", in.MaxCount)
 	}
-	if len(in.Interfaces) > 0 {
-		in.SubnetID = in.Interfaces[0].SubnetID
-		in.SecurityGroupIDs = in.Interfaces[0].Groups
-		if err := checkInterfaces(p.facts, in.Interfaces); err != nil {
-			return p, err
-		}
+	if err := checkInterfaces(p.facts, in.Interfaces); err != nil {
+		return p, err
 	}
 	if err := s.placeLaunch(c, in, &p); err != nil {
 		return p, err
 	}
-	return p, s.sourceLaunch(c, in, &p)
+	err = s.sourceLaunch(c, in, &p)
+	return p, err
 }
 
 // checkInterfaces holds a launch to what the type's network can do.

@@ -24,12 +24,15 @@ type describeRegionsOut struct {
 	Regions []regionInfo `aws:"regionInfo"`
 }
 
+// domains are where each partition of AWS is found.
+var domains = map[string]string{"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
+
 func (s *Service) describeRegions(c *world.Call, in describeRegionsIn) (out describeRegionsOut, err error) {
 	var all []regionInfo
 	for _, name := range slices.Sorted(maps.Keys(s.world.Facts.Regions)) {
 		r := s.world.Facts.Regions[name]
 		if r.Partition == c.Account.Partition {
-			all = append(all, regionInfo{name, "ec2." + name + ".amazonaws.com", c.Account.OptInStatus(name, r)})
+			all = append(all, regionInfo{name, "ec2." + name + "." + domains[r.Partition], c.Account.OptInStatus(name, r)})
 		}
 	}
 	for _, name := range in.RegionNames {

@@ -67,7 +67,7 @@ func getProducts(c *world.Call, in getProductsIn) (out getProductsOut, err error
 		}
 	}
 	var matching []product
-	for _, p := range products(c.World.Facts) {
+	for _, p := range products(c.World.Facts, in.Filters) {
 		if !slices.ContainsFunc(in.Filters, func(f filter) bool { return !p.has(f.Field, f.Value) }) {
 			matching = append(matching, p)
 		}
@@ -97,9 +97,11 @@ var capacities = []struct {
 	{"AllocatedCapacityReservation", "RunInstances", true},
 }
 
-func products(f facts.Facts) (all []product) {
-	for _, region := range slices.Sorted(maps.Keys(f.Regions)) {
-		for _, name := range slices.Sorted(maps.Keys(f.Types)) {
+// products lists those of regions and types that the filters may let through:
+// all there are would take long.
+func products(f facts.Facts, filters []filter) (all []product) {
+	for _, region := range named(f.Regions, filters, "regionCode") {
+		for _, name := range named(f.Types, filters, "instanceType") {
 			t := f.Types[name]
 			if t.USD == 0 || !t.OfferedIn(f.Regions[region]) {
 				continue
@@ -114,6 +116,13 @@ func products(f facts.Facts) (all []product) {
 		}
 	}
 	return all
+}
+
+// named is the names, sorted, that the filters for a field do not exclude.
+func named[T any](all map[string]T, filters []filter, field string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
+		return slices.ContainsFunc(filters, func(f filter) bool { return strings.EqualFold(f.Field, field) && !strings.EqualFold(f.Value, name) })
+	})
 }
 
 func attributes(t facts.Type, name, region string, r facts.Region, status, operation string) map[string]string {
