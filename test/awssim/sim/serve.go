@@ -26,7 +26,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", s.wallClock().UTC().Format(http.TimeFormat))
 	signature, err := sigv4.Parse(r)
 	if err != nil {
-		wire.Service{Name: "awssim", Protocol: wire.Query}.Fail(w, requestID(0), unsigned(err))
+		wire.Service{Name: "awssim", Protocol: wire.Query}.Fail(reply(w, r, 0), unsigned(err))
 		return
 	}
 	service, ok := s.services[signature.Service]
@@ -81,10 +81,10 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 	}
 	s.World.End(record, outcome) // before the caller can know
 	if err != nil {
-		service.Fail(w, requestID(record.Number), err)
+		service.Fail(reply(w, r, record.Number), err)
 		return
 	}
-	service.Respond(w, request.Action, requestID(record.Number), answer)
+	service.Respond(reply(w, r, record.Number), request.Action, answer)
 }
 
 // withhold ends a call that gets no answer.
@@ -134,4 +134,10 @@ func unknownAction(service wire.Service, action string) error {
 	return wire.Errorf(code[service.Protocol], "awssim does not know the action %s of %s", action, service.Name)
 }
 
-func requestID(number int) string { return fmt.Sprintf("a35501ab-0000-4000-8000-%012d", number) }
+// reply is where the answer to a call goes; its number is in the request's id.
+func reply(w http.ResponseWriter, r *http.Request, number int) wire.Reply {
+	return wire.Reply{
+		ResponseWriter: w, RequestID: fmt.Sprintf("a35501ab-0000-4000-8000-%012d", number),
+		Gzip: strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"),
+	}
+}
