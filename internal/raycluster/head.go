@@ -10,7 +10,7 @@ import (
 // training lands on the workers. Its ports are reached inside the cluster only.
 func (s Spec) head() rayv1.HeadGroupSpec {
 	template := s.pod(corev1.Container{
-		Name: "ray-head",
+		Name: headContainer,
 		Ports: []corev1.ContainerPort{
 			{Name: "gcs-server", ContainerPort: 6379},
 			{Name: "dashboard", ContainerPort: 8265},

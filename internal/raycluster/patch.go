@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
@@ -61,7 +63,29 @@ func merge(cluster *rayv1.RayCluster, patch string) (*rayv1.RayCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(after, cluster)
+	merged, err := decode(after, cluster)
+	if err != nil {
+		return nil, err
+	}
+	rayFirst(&merged.Spec.HeadGroupSpec.Template.Spec, headContainer)
+	for i := range merged.Spec.WorkerGroupSpecs {
+		rayFirst(&merged.Spec.WorkerGroupSpecs[i].Template.Spec, workerContainer)
+	}
+	return merged, nil
+}
+
+// rayFirst keeps Ray's container before those that a patch adds, which a merge
+// puts first: KubeRay starts Ray in the first.
+func rayFirst(pod *corev1.PodSpec, name string) {
+	slices.SortStableFunc(pod.Containers, func(a, b corev1.Container) int {
+		switch {
+		case a.Name == name && b.Name != name:
+			return -1
+		case b.Name == name && a.Name != name:
+			return 1
+		}
+		return 0
+	})
 }
 
 // decode reads a changed cluster, which must keep what it is found by.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -66,6 +67,27 @@ func TestParseToleration(t *testing.T) {
 		_, err := ParseToleration(text)
 		if diff := cmp.Diff(want, lines(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// KubeRay starts Ray in the first container, wherever a patch puts its own.
+func TestPatchThatAddsContainers(t *testing.T) {
+	s := reference(t, "g6.12xlarge")
+	s.Patches = []string{
+		`{"spec": {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "logs", "image": "fluent-bit"}]}}}}}`,
+		`{"spec": {"workerGroupSpecs": [{"groupName": "workers", "template": {"spec": {"containers": [{"name": "logs", "image": "fluent-bit"}]}}}]}}`,
+	}
+	cluster, err := Build(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, pod := range map[string]corev1.PodSpec{
+		"ray-head":   cluster.Spec.HeadGroupSpec.Template.Spec,
+		"ray-worker": cluster.Spec.WorkerGroupSpecs[0].Template.Spec,
+	} {
+		if c := pod.Containers; len(c) != 2 || c[0].Name != want || c[1].Name != "logs" {
+			t.Errorf("containers %v, want %s, then logs", c, want)
 		}
 	}
 }

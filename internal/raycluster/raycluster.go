@@ -31,6 +31,12 @@ const (
 // WorkerGroup is the name of the one group of workers.
 const WorkerGroup = "workers"
 
+// Names of Ray's containers, the first ones of their pods.
+const (
+	headContainer   = "ray-head"
+	workerContainer = "ray-worker"
+)
+
 // Spec says what cluster to write.
 type Spec struct {
 	Name      string // of the RayCluster or RayJob

@@ -25,7 +25,7 @@ const hugePages = corev1.ResourceHugePagesPrefix + "2Mi"
 func (s Spec) worker() corev1.PodTemplateSpec {
 	resources := s.Worker.resources()
 	template := s.pod(corev1.Container{
-		Name:      "ray-worker",
+		Name:      workerContainer,
 		Command:   s.Worker.command(),
 		Env:       s.Worker.env(),
 		Resources: corev1.ResourceRequirements{Requests: resources, Limits: maps.Clone(resources)},
