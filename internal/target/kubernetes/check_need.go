@@ -15,7 +15,7 @@ func NeedOf(cluster *rayv1.RayCluster, nodeType instancetype.Type, cuda string) 
 	head := cluster.Spec.HeadGroupSpec.Template.Spec
 	n := Need{
 		Cluster: cluster.Name, Labels: cluster.Labels, Type: nodeType, Head: head, CUDA: cuda,
-		ServiceAccount: head.ServiceAccountName, Queue: cluster.Labels["kueue.x-k8s.io/queue-name"],
+		ServiceAccount: head.ServiceAccountName, Queue: cluster.Labels[queueLabel],
 	}
 	for _, group := range cluster.Spec.WorkerGroupSpecs { // ours has one
 		n.Worker = group.Template.Spec

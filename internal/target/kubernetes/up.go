@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/fault"
@@ -93,7 +94,8 @@ func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID
 			order.Progress(text)
 		}
 	}
-	silence := time.AfterFunc(operatorPatience, func() { progress(operatorSilent) })
+	began := time.Now()
+	silence := time.AfterFunc(operatorPatience, func() { progress(whySilent(ctx, k, name)) })
 	defer silence.Stop()
 	var now readiness
 	nodes := kube.NodesOf(order.Nodes)
@@ -103,8 +105,11 @@ func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID
 			silence.Stop()
 		}
 		text := now.String()
-		if seen.Problem != nil {
+		switch {
+		case seen.Problem != nil:
 			text = seen.Problem.Error() + "; waiting for it"
+		case now.silent && time.Since(began) > operatorPatience:
+			text = whySilent(ctx, k, name)
 		}
 		progress(text)
 		return now.done() || now.hopeless() != nil, nil
@@ -113,9 +118,10 @@ func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID
 		return now.withLogs(ctx, k).hopeless()
 	}
 	if errors.Is(err, errPending) {
-		text := now.withLogs(context.WithoutCancel(ctx), k).String()
+		ctx := context.WithoutCancel(ctx)
+		text := now.withLogs(ctx, k).String()
 		if now.silent {
-			text = operatorSilent
+			text = whySilent(ctx, k, name)
 		}
 		return fault.WithCode(fault.JobFailed, fault.WithHint(fmt.Sprintf("--pending-timeout, now %s, says how long they may take", order.PendingTimeout),
 			fmt.Errorf("waiting for Ray cluster %q: %w; %s", name, err, text)))
@@ -127,7 +133,21 @@ func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID
 // does within a second, before we wonder.
 const operatorPatience = 10 * time.Second
 
-const operatorSilent = "KubeRay makes no pods: is its operator running?"
+// whySilent says why a RayCluster has no pods.
+func whySilent(ctx context.Context, k *kube.Cluster, name string) string {
+	cluster := rayv1.RayCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}}
+	switch err := k.Get(ctx, client.ObjectKeyFromObject(&cluster), &cluster); {
+	case err != nil || !ptr.Deref(cluster.Spec.Suspend, false):
+		return "KubeRay makes no pods: is its operator running?"
+	case cluster.Labels[queueLabel] != "":
+		return fmt.Sprintf("it is suspended: Kueue has yet to admit it from queue %s", cluster.Labels[queueLabel])
+	default:
+		return "it is suspended: spec.suspend of the RayCluster is true"
+	}
+}
+
+// queueLabel names Kueue's LocalQueue.
+const queueLabel = "kueue.x-k8s.io/queue-name"
 
 var (
 	errPending = errors.New("its pods did not become ready in time")
