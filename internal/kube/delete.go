@@ -64,6 +64,17 @@ func (o Ours) deleteOne(ctx context.Context, obj client.Object) (*unstructured.U
 	return found, nil
 }
 
+// Exists tells whether an object is there. It is an error where that is not the
+// owner's.
+func (o Ours) Exists(ctx context.Context, object client.Object) (bool, error) {
+	u, err := o.c.Object(object, o.owner)
+	if err != nil {
+		return false, err
+	}
+	found, err := o.ours(ctx, u)
+	return found != nil, notInstalled(err)
+}
+
 // propagation lets an object that makes others wait for them. Those of the core
 // group, such as ConfigMaps, make none, and would wait for the garbage collector.
 func propagation(u *unstructured.Unstructured) client.PropagationPolicy {

@@ -103,8 +103,20 @@ func (w Workspace) DownKubernetes(ctx context.Context, cfg *config.Config, force
 		return err
 	}
 	name := cmp.Or(cfg.Cluster.Name, raycluster.DefaultName(w.User))
+	there, err := kubernetes.Exists(ctx, k, w.owner(name), name)
+	if err != nil {
+		return err
+	}
+	if !there {
+		w.Story.Note(fmt.Sprintf("there is no RayCluster %s/%s", k.Namespace, name))
+		return nil
+	}
 	if !force {
-		if job, busy := kubernetes.Busy(ctx, k, name); busy {
+		job, err := kubernetes.Busy(ctx, k, name)
+		if err != nil {
+			return fault.WithHint("it stays, for a job may run on it; --force deletes it all the same", err)
+		}
+		if job != "" {
 			w.Story.Note(fmt.Sprintf("RayCluster %s/%s stays: job %s runs on it; stop it, or give it up with --force", k.Namespace, name, job))
 			return nil
 		}

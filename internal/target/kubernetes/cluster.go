@@ -80,6 +80,17 @@ func (c *Cluster) End(ctx context.Context) error {
 	return errors.Join(c.tunnel.Close(), Delete(ctx, c.kube, c.owner, c.name, nil))
 }
 
+// Exists tells whether there is a RayCluster of a name. It is an error where that
+// is not the owner's.
+func Exists(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string) (bool, error) {
+	object := &rayv1.RayCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}}
+	there, err := k.Of(owner).Exists(ctx, object)
+	if err != nil {
+		return false, fmt.Errorf("finding Ray cluster %q: %w", name, err)
+	}
+	return there, nil
+}
+
 // Delete deletes a RayCluster that is the owner's, waits until its pods are
 // gone, and tells waiting, if not nil, what holds it back. One that is gone is
 // fine.

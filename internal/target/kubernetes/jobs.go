@@ -78,21 +78,25 @@ func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, er
 	return jobs, err
 }
 
-// Busy names a job that runs, or waits to, on a RayCluster. One whose head does not
-// answer is not busy: nobody could be served by it.
-func Busy(ctx context.Context, k *kube.Cluster, name string) (job string, busy bool) {
-	ctx, cancel := context.WithTimeout(ctx, jobsTimeout)
+// Busy names a job that runs, or waits to, on a RayCluster; "" is none. Without a head
+// that is ready there is none: nobody could be served by it. A head that is, and
+// does not tell, is an error.
+func Busy(ctx context.Context, k *kube.Cluster, name string) (job string, err error) {
+	told, cancel := context.WithTimeout(ctx, jobsTimeout)
 	defer cancel()
-	jobs, err := jobsOf(ctx, k, name)
+	jobs, err := jobsOf(told, k, name)
 	if err != nil {
-		return "", false
+		if _, why := head(ctx, k, name); errors.Is(why, errNoHead) {
+			return "", nil
+		}
+		return "", fmt.Errorf("asking Ray cluster %q what runs on it: %w", name, err)
 	}
 	for _, j := range jobs {
 		if !j.Status.Terminal() {
-			return cmp.Or(j.SubmissionID, j.ID), true
+			return cmp.Or(j.SubmissionID, j.ID), nil
 		}
 	}
-	return "", false
+	return "", nil
 }
 
 func newestFirst(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,17 +47,19 @@ func head(ctx context.Context, k *kube.Cluster, name string) (*corev1.Pod, error
 	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), headOf(name)); err != nil {
 		return nil, err
 	}
-	why := "it has no head"
+	err := errNoHead
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		reason := kube.WhyNotReady(pod, nil, nil)
 		if reason.Cause == "" {
 			return pod, nil
 		}
-		why = fmt.Sprintf("its head, pod %s, is not ready: %s", pod.Name, reason.Text)
+		err = fmt.Errorf("%w that is ready: pod %s: %s", errNoHead, pod.Name, reason.Text)
 	}
-	return nil, fmt.Errorf("reaching Ray cluster %q: %s", name, why)
+	return nil, fmt.Errorf("reaching Ray cluster %q: %w", name, err)
 }
+
+var errNoHead = errors.New("it has no head")
 
 // awaitNodes returns when Ray has all its nodes.
 func (c *Cluster) awaitNodes(ctx context.Context) error {
