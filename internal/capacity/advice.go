@@ -67,7 +67,7 @@ func where(r Row) string { return cmp.Or(r.Zone, r.Region) }
 func praise(best Ranked, need Need) string {
 	reasons := []string{sayStock(best.Row)}
 	if best.Reserved() {
-		reasons = []string{fmt.Sprintf("reserved until %s by %s", best.Stock.Until.UTC().Format("15:04 UTC"), best.Stock.Reservation)}
+		reasons = []string{fmt.Sprintf("reserved until %s, to launch into %s or to give back", best.Stock.Until.UTC().Format("15:04 UTC"), best.Stock.Reservation)}
 	} else if q := best.Quota; need.Spot {
 		reasons = []string{sayQuota(*best.SpotQuota, need.Nodes)}
 	} else if q != nil {
@@ -91,7 +91,7 @@ func next(best Ranked, need Need) string {
 		return CancelCommand(best.Region, best.Stock.Reservation)
 	case need.Spot:
 		return fmt.Sprintf("trainyard render --node-type %s --nodes %d --zone %s", best.Type, need.Nodes, best.Zone)
-	case best.Stock != nil && best.Stock.Outcome == Proven:
+	case best.Proven():
 		return again + " --keep"
 	default:
 		return again

@@ -123,10 +123,11 @@ func fit(r Row, need Need) (Fit, string) {
 	return Fits, sayQuota(*quota, need.Nodes)
 }
 
+// Proven tells whether a probe has found stock in the zone.
+func (r Row) Proven() bool { return r.Stock != nil && r.Stock.Outcome == Proven }
+
 // Reserved tells whether a reservation waits in the zone.
-func (r Row) Reserved() bool {
-	return r.Stock != nil && r.Stock.Outcome == Proven && r.Stock.Reservation != ""
-}
+func (r Row) Reserved() bool { return r.Proven() && r.Stock.Reservation != "" }
 
 func gradeFit(r Row, need Need) float64 {
 	f, _ := fit(r, need)

@@ -129,7 +129,9 @@ func TestScoreCache(t *testing.T) {
 	}
 }
 
-func reopened(c *ScoreCache) *ScoreCache { return OpenScores(strings.TrimSuffix(c.path, "/spot-scores.json")) }
+func reopened(c *ScoreCache) *ScoreCache {
+	return OpenScores(strings.TrimSuffix(c.path, "/spot-scores.json"))
+}
 
 func mustFind(t *testing.T, s Search) Found {
 	t.Helper()

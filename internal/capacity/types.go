@@ -88,7 +88,7 @@ func describe(info types.InstanceTypeInfo) instancetype.Type {
 
 // performance is AWS's text for a network: "40 Gigabit", "Up to 10 Gigabit",
 // "4x 100 Gigabit".
-var performance = regexp.MustCompile(`(?:(\d+)x )?(\d+) Gigabit$`)
+var performance = regexp.MustCompile(`(?:(\d+)x )?(\d+)(?:\.\d+)? Gigabit$`)
 
 func gbps(text string) int {
 	m := performance.FindStringSubmatch(text)

@@ -118,7 +118,7 @@ func (a *app) capacity(cmd *cobra.Command, opts capacityOptions) error {
 	switch unfit := result.Err(); {
 	case err != nil:
 		return err
-	case opts.output == "text":
+	case opts.output == "text" && result.Advice.Best == nil: // the text says all that the error would
 		return fault.Told(unfit)
 	default:
 		return unfit

@@ -15,7 +15,7 @@ import (
 
 // isFolded tells whether a row has nothing to show but a reason.
 func isFolded(r capacity.Ranked) bool {
-	return r.Skipped != "" || r.Offered != nil && !*r.Offered || r.Offered == nil && r.Quota == nil && r.USD == nil
+	return r.Skipped != "" || r.Offered != nil && !*r.Offered || r.Offered == nil && r.Quota == nil
 }
 
 // foldedRows say in a line for each reason which zones the table leaves out.
@@ -42,6 +42,7 @@ func foldedRows(ranked []capacity.Ranked, most int) []string {
 	}
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		slices.Sort(byReason[reason])
 		lines = append(lines, fmt.Sprintf("%s: %s", reason, strings.Join(byReason[reason], ", ")))
 	}
 	return lines

@@ -54,11 +54,14 @@ type CapacityResult struct {
 	Advice  capacity.Advice     `json:"advice"`
 	Swept   []string            `json:"swept,omitempty"` // reservations of dead probes that were cancelled
 	Filed   *capacity.Filed     `json:"filed,omitempty"` // a request for more quota
+	Probed  bool                `json:"probed"`
 }
 
 // Err says that the job fits nowhere, or that this is not known.
 func (r CapacityResult) Err() error {
 	switch {
+	case r.Advice.Best != nil && r.Probed && !r.Advice.Best.Proven():
+		return errors.New("probing for stock: nothing is proven: " + r.Advice.Text)
 	case r.Advice.Best != nil:
 		return nil
 	case r.Advice.Undecided:
@@ -100,14 +103,15 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 	swept, problem := s.sweep(ctx, found)
 	rows := withKept(found, s.me.Owner, s.need)
 	ranked := capacity.Rank(rows, s.need)
+	probed := false
 	if req.Probe && ctx.Err() == nil {
-		var probed error
-		ranked, probed = s.probe(ctx, ranked)
-		problem = errors.Join(problem, probed)
+		var err error
+		ranked, probed, err = s.probe(ctx, ranked)
+		problem = errors.Join(problem, err)
 	}
 	result = CapacityResult{
 		Need: s.need, Account: found.Identity.Account, Types: s.need.Types, Nodes: s.need.Nodes, Spot: s.need.Spot, Cluster: s.need.Cluster,
-		Asked: time.Now().UTC(), Rows: ranked, Swept: swept,
+		Asked: time.Now().UTC(), Rows: ranked, Swept: swept, Probed: probed,
 		Advice: capacity.Advise(ranked, s.need, len(req.Regions) == 0),
 	}
 	if req.RequestQuota && problem == nil {

@@ -15,15 +15,15 @@ const probePatience = time.Minute
 
 // probe proves stock in zones in their order, if the user agrees to the price,
 // and ranks them again.
-func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) ([]capacity.Ranked, error) {
+func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) (again []capacity.Ranked, probed bool, err error) {
 	rows := probeable(ranked)
 	switch {
 	case len(rows) == 0:
 		s.Story.Note("no zone is worth a probe: the job would fit into none")
-		return ranked, nil
+		return ranked, false, nil
 	case ranked[0].Reserved():
 		s.Story.Note(fmt.Sprintf("not probed: capacity reservation %s in %s is kept already", ranked[0].Stock.Reservation, ranked[0].Zone))
-		return ranked, nil
+		return ranked, false, nil
 	}
 	p := capacity.Prober{
 		Session: s.session, Me: s.me, Need: s.need, Reserve: s.req.Reserve, Keep: s.req.Keep, All: s.req.AllZones, AtOnce: s.req.AtOnce,
@@ -32,17 +32,17 @@ func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) ([]capa
 	if s.req.Agree != nil {
 		agreed, err := s.req.Agree(ctx, s.price(p, rows))
 		if err != nil {
-			return ranked, err
+			return ranked, false, err
 		}
 		if !agreed {
 			s.Story.Note("not probed")
-			return ranked, nil
+			return ranked, false, nil
 		}
 	}
 	s.Story.Begin("probe")
 	s.Story.Update(rows[0].Zone)
 	proven := 0
-	err := p.Run(ctx, rows, func(row capacity.Row) {
+	err = p.Run(ctx, rows, func(row capacity.Row) {
 		if row.Stock.Outcome == capacity.Proven {
 			proven++
 		}
@@ -54,11 +54,11 @@ func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) ([]capa
 		}
 	})
 	s.Story.Done(fmt.Sprintf("%s with stock for %d", plural(proven, "zone"), s.need.Nodes))
-	again := make([]capacity.Row, len(ranked))
+	known := make([]capacity.Row, len(ranked))
 	for i, r := range ranked {
-		again[i] = r.Row
+		known[i] = r.Row
 	}
-	return capacity.Rank(again, s.need), err
+	return capacity.Rank(known, s.need), true, err
 }
 
 // probeable are the rows of zones in which the job may fit.

@@ -32,13 +32,13 @@ type TypePrice struct {
 // Types lists instance types with GPUs: those that AWS names, or those of the
 // table that is built in, where AWS cannot be asked.
 func (w Workspace) Types(ctx context.Context, req TypesRequest) ([]TypePrice, error) {
+	w.Story.Begin("types")
 	all, err := w.typesOfAWS(ctx, req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		w.Story.Failed()
-		w.Story.Note("from the table that is built in, without prices: " + oneLine(err))
+		w.Story.Done("of the table that is built in, without prices: " + oneLine(err))
 		all = nil
 		for _, t := range instancetype.All() {
 			all = append(all, TypePrice{Type: t})
@@ -59,7 +59,6 @@ func (w Workspace) typesOfAWS(ctx context.Context, req TypesRequest) ([]TypePric
 	if req.Offline {
 		return nil, errors.New("as --offline says")
 	}
-	w.Story.Begin("types")
 	session, err := awsapi.Load(ctx, awsapi.Options{Profile: req.Profile, Agent: "trainyard"})
 	if err != nil {
 		return nil, err
