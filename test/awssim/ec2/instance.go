@@ -200,7 +200,7 @@ func (s *Service) terminate(account, region string, i *Instance, now time.Time, 
 	i.State, i.StateReason, i.ended = shuttingDown, why, now
 	s.billInstance(account, region, i, 0, now)
 	r := s.in(account, region)
-	if n := slices.IndexFunc(r.Reservations, func(v *Reservation) bool { return v.id == i.ReservationID }); n >= 0 && r.Reservations[n].State == active {
+	if n := slices.IndexFunc(r.Reservations, func(v *Reservation) bool { return v.id == i.ReservationID }); n >= 0 && (r.Reservations[n].State == active || r.Reservations[n].State == held) {
 		s.use(account, region, r.Reservations[n], -1, now) // the place stays reserved
 		return
 	}

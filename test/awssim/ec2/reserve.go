@@ -10,13 +10,31 @@ import (
 
 // activate takes what a reservation reserves, if quota and stock let it.
 func (s *Service) activate(a *world.Account, region string, v *Reservation, now time.Time) error {
-	if err := s.mayReserve(a, region, v, v.Total, now); err != nil {
+	inside := s.in(a.ID, region).absorbed(v)
+	more := v.Total - len(inside)
+	if err := s.mayReserve(a, region, v, more, now); err != nil {
 		return err
 	}
-	s.world.Take(v.AvailabilityZoneID, v.InstanceType, v.Total)
-	v.State, v.Available, v.heldAt = held, v.Total, now
+	for _, i := range inside {
+		i.ReservationID = v.id
+	}
+	s.world.Take(v.AvailabilityZoneID, v.InstanceType, more)
+	v.State, v.Available, v.heldAt = held, more, now
 	s.start(a.ID, region, v, now)
 	return nil
+}
+
+// absorbed is the instances that run already and that a new open reservation
+// takes in, as many as it has places: they need nothing more of quota or stock,
+// and prove nothing about either.
+func (r *region) absorbed(v *Reservation) (inside []*Instance) {
+	for _, i := range r.Instances {
+		fits := i.runs() && i.Lifecycle == "" && i.ReservationID == "" && i.InstanceType == v.InstanceType && i.zone == v.AvailabilityZoneID
+		if fits && v.MatchCriteria == "open" && len(inside) < v.Total {
+			inside = append(inside, i)
+		}
+	}
+	return inside
 }
 
 // start makes a reservation active once it has been pending for long enough.

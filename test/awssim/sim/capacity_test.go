@@ -112,6 +112,24 @@ func TestOpenReservationTakesInstances(t *testing.T) {
 	}
 }
 
+// A new open reservation takes in what runs already: that it succeeds proves nothing.
+func TestOpenReservationAbsorbsInstances(t *testing.T) {
+	s := sim.Start(t, frozen(account(func(a *world.AccountSeed) {
+		a.Instances = []world.InstanceSeed{{Zone: "us-east-1d", Type: "g6.12xlarge", Count: 4}} // all of the quota
+	})))
+	c := ec2.NewFromConfig(admin(s, "us-east-1"))
+	_, err := reserve(c, "us-east-1d", 4)
+	wantCode(t, err, "InstanceLimitExceeded")
+	r, err := reserve(c, "us-east-1d", 4, func(in *ec2.CreateCapacityReservationInput) {
+		in.InstanceMatchCriteria = types.InstanceMatchCriteriaOpen
+	})
+	noError(t, err)
+	if *r.AvailableInstanceCount != 0 {
+		t.Errorf("the reservation has %d places left, where four instances run", *r.AvailableInstanceCount)
+	}
+	wantUSD(t, s, 4*g6/60, 4*g6) // of the instances alone
+}
+
 func TestQuotaAndStockAreToldApart(t *testing.T) {
 	s := sim.Start(t, frozen())
 	c := ec2.NewFromConfig(admin(s, "us-east-1"))

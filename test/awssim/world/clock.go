@@ -16,9 +16,9 @@ type Clock struct {
 	speed  float64
 }
 
-// NewClock starts at a time and runs as fast as the real one.
-func NewClock(start time.Time) *Clock {
-	return &Clock{anchor: time.Now(), base: start, speed: 1}
+// NewClock starts at a time and runs so many times as fast as the real one.
+func NewClock(start time.Time, speed float64) *Clock {
+	return &Clock{anchor: time.Now(), base: start, speed: speed}
 }
 
 // Now is the simulated time.

@@ -58,14 +58,15 @@ func New(seed Seed) (*World, error) {
 	if start.IsZero() {
 		start = time.Now()
 	}
+	speed := 1.0
+	if seed.Speed != nil {
+		speed = *seed.Speed
+	}
 	w := &World{
-		Clock: NewClock(start), Facts: facts.Load(), Began: start,
+		Clock: NewClock(start, speed), Facts: facts.Load(), Began: start,
 		Stock: seed.Stock, tick: time.Duration(seed.TickPerCall), used: map[string]int{}, changed: make(chan struct{}),
 	}
 	w.SetConditions(seed.Conditions)
-	if seed.Speed != nil {
-		w.Clock.SetSpeed(*seed.Speed)
-	}
 	for _, a := range seed.Accounts {
 		account, err := newAccount(a)
 		if err != nil {
