@@ -90,14 +90,16 @@ func (s *Service) revoke(side func(*SecurityGroup) *[]permission) func(*world.Ca
 			return done{}, err
 		}
 		rules := side(g)
+		left := slices.Clone(*rules)
 		for _, p := range in.Permissions {
 			for _, rule := range p.single() {
-				if !slices.ContainsFunc(*rules, rule.same) {
+				if !slices.ContainsFunc(left, rule.same) {
 					return done{}, wire.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 				}
-				*rules = slices.DeleteFunc(*rules, rule.same)
+				left = slices.DeleteFunc(left, rule.same)
 			}
 		}
+		*rules = left
 		return done{true}, nil
 	}
 }
