@@ -16,7 +16,7 @@ import (
 
 const (
 	liveRows  = 8  // of the table while regions answer
-	shownRows = 15 // of the result, unless each is explained
+	shownRows = 10 // of the result, unless each is explained
 	allRows   = 1 << 20
 	efaMargin = 2
 )
