@@ -102,7 +102,7 @@ func hintFor(err error) string {
 	case Expired:
 		return "the credentials have expired: aws sso login, or get new ones"
 	case Refused:
-		return "aws sts get-caller-identity shows whether these credentials are good; AWS_PROFILE chooses others"
+		return "aws sts get-caller-identity shows whether these credentials are good; AWS_PROFILE chooses others; those for China or GovCloud need AWS_REGION, too"
 	case ClockSkew:
 		return "set this machine's clock: signatures are good for a few minutes only"
 	case Throttled:

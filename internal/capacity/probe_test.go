@@ -11,10 +11,10 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-func (l lab) prober(t *testing.T, nodes int) Prober {
+func (l lab) prober(t *testing.T) Prober {
 	t.Helper()
 	return Prober{
-		Session: l.session, Me: testMe, Need: needOf(t, "g6.12xlarge", nodes), Reserve: 30 * time.Minute, AtOnce: 1,
+		Session: l.session, Me: testMe, Need: needOf(t, "g6.12xlarge", 2), Reserve: 30 * time.Minute, AtOnce: 1,
 		Patience: 10 * time.Second, Now: l.World.Clock.Now, Hard: t.Context(),
 	}
 }
@@ -74,7 +74,7 @@ func (l lab) nothingHeld(t *testing.T) {
 // run out.
 func TestProbe(t *testing.T) {
 	l := newLab(t, world.Default())
-	found := probed(t, l.prober(t, 2), g6In("us-east-1a", "us-east-1d", "us-west-2a"))
+	found := probed(t, l.prober(t), g6In("us-east-1a", "us-east-1d", "us-west-2a"))
 	if len(found) != 2 || found["us-east-1a"].Outcome != NoStock || found["us-east-1d"].Outcome != Proven {
 		t.Errorf("found %+v", found)
 	}
@@ -87,7 +87,7 @@ func TestProbe(t *testing.T) {
 	for _, e := range l.paid() {
 		cost += e.USD
 	}
-	if bill := l.prober(t, 2).Bill(g6In("us-east-1d")); cost <= 0 || cost > bill.Usual*1.01 {
+	if bill := l.prober(t).Bill(g6In("us-east-1d")); cost <= 0 || cost > bill.Usual*1.01 {
 		t.Errorf("it cost $%f, announced as $%f", cost, bill.Usual)
 	}
 }
@@ -95,7 +95,7 @@ func TestProbe(t *testing.T) {
 // TestProbeAll goes on after the first success.
 func TestProbeAll(t *testing.T) {
 	l := newLab(t, world.Default())
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	p.All, p.AtOnce = true, 3
 	found := probed(t, p, g6In("us-east-1d", "us-east-2a", "us-east-2b", "us-west-2a"))
 	for zone, f := range found {
@@ -112,7 +112,7 @@ func TestProbeAll(t *testing.T) {
 // TestKeep leaves one reservation, whose tags say all that a launch needs to know.
 func TestKeep(t *testing.T) {
 	l := newLab(t, world.Default())
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	p.Keep, p.All, p.AtOnce = true, true, 2
 	found := probed(t, p, g6In("us-east-1d", "us-west-2a"))
 	if held := l.held(); len(held) != 1 || found["us-east-1d"].Reservation != held[0] || found["us-west-2a"].Reservation != "" {
@@ -132,7 +132,7 @@ func TestKeep(t *testing.T) {
 // TestRefusals tells a refusal for quota from one for stock.
 func TestRefusals(t *testing.T) {
 	l := newLab(t, one(func(a *world.AccountSeed, _ *world.Seed) { a.Quotas["us-east-1/L-DB2E81BA"] = 48 }))
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	p.All = true
 	found := probed(t, p, g6In("us-east-1d", "us-west-2b"))
 	if found["us-east-1d"].Outcome != NoQuota || found["us-west-2b"].Outcome != NoStock {
@@ -146,7 +146,7 @@ func TestAssessing(t *testing.T) {
 		s.Conditions.Assessing = world.Duration(time.Minute)
 		s.TickPerCall = world.Duration(20 * time.Second)
 	}))
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	if found := probed(t, p, g6In("us-east-1d")); found["us-east-1d"].Outcome != Proven {
 		t.Errorf("found %+v", found)
 	}
@@ -170,7 +170,7 @@ func TestEventualConsistency(t *testing.T) {
 		s.Conditions.Consistency = world.Duration(10 * time.Second)
 		s.TickPerCall = world.Duration(3 * time.Second)
 	}))
-	probed(t, l.prober(t, 2), g6In("us-east-1d"))
+	probed(t, l.prober(t), g6In("us-east-1d"))
 	l.nothingHeld(t)
 }
 
@@ -180,7 +180,7 @@ func TestLostAnswer(t *testing.T) {
 	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
 		s.Conditions.Faults = []world.Fault{{Action: "CreateCapacityReservation", Kind: world.Lose, Times: 1}}
 	}))
-	if found := probed(t, l.prober(t, 2), g6In("us-east-1d")); found["us-east-1d"].Outcome != Proven {
+	if found := probed(t, l.prober(t), g6In("us-east-1d")); found["us-east-1d"].Outcome != Proven {
 		t.Errorf("found %+v", found)
 	}
 	if n := len(l.paid()); n != 1 {
@@ -198,7 +198,7 @@ func TestUncertain(t *testing.T) {
 			{Action: "CreateCapacityReservation", Kind: world.Fail},
 		}
 	}))
-	if found := probed(t, l.prober(t, 2), g6In("us-east-1d")); found["us-east-1d"].Outcome != Unproven {
+	if found := probed(t, l.prober(t), g6In("us-east-1d")); found["us-east-1d"].Outcome != Unproven {
 		t.Errorf("found %+v", found)
 	}
 	l.nothingHeld(t)
@@ -208,7 +208,7 @@ func TestUncertain(t *testing.T) {
 func TestInterruptedProbe(t *testing.T) {
 	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) { s.Conditions.Assessing = world.Duration(time.Hour) }))
 	ctx, cancel := context.WithCancel(t.Context())
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx, g6In("us-east-1d", "us-west-2a"), func(Row) {}) }()
 	for len(l.actions("DescribeCapacityReservations")) == 0 {
@@ -230,7 +230,7 @@ func TestCannotCancel(t *testing.T) {
 		s.Conditions.Faults = []world.Fault{{Action: "CancelCapacityReservation", Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403}}
 	}))
 	var left string
-	err := l.prober(t, 2).Run(t.Context(), g6In("us-east-1d"), func(r Row) { left = r.Stock.Left })
+	err := l.prober(t).Run(t.Context(), g6In("us-east-1d"), func(r Row) { left = r.Stock.Left })
 	if err == nil || left == "" || left != l.held()[0] {
 		t.Errorf("left %q, held %v: %v", left, l.held(), err)
 	}
@@ -270,7 +270,7 @@ func TestDead(t *testing.T) {
 // TestReleaseTwice: what is gone already is fine.
 func TestReleaseTwice(t *testing.T) {
 	l := newLab(t, world.Default())
-	p := l.prober(t, 2)
+	p := l.prober(t)
 	p.Keep = true
 	id := probed(t, p, g6In("us-east-1d"))["us-east-1d"].Reservation
 	for range 2 {
@@ -279,4 +279,60 @@ func TestReleaseTwice(t *testing.T) {
 		}
 	}
 	l.nothingHeld(t)
+}
+
+// TestDeniedProbe: who may not reserve learns nothing of the stock, and who may
+// not tag keeps nothing.
+func TestDeniedProbe(t *testing.T) {
+	for action, want := range map[string]Finding{
+		"CreateCapacityReservation": {Outcome: Unproven, Why: "not permitted: ec2:CreateCapacityReservation"},
+		"CreateTags":                {Outcome: Proven, Why: "not kept, since it could not be tagged: not permitted: ec2:CreateTags"},
+	} {
+		l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+			s.Conditions.Faults = []world.Fault{{Action: action, Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403}}
+		}))
+		p := l.prober(t)
+		p.Keep = true
+		got := probed(t, p, g6In("us-east-1d"))["us-east-1d"]
+		if got.Outcome != want.Outcome || got.Why != want.Why || got.Reservation != "" {
+			t.Errorf("%s denied: %+v", action, got)
+		}
+		l.nothingHeld(t)
+	}
+}
+
+// TestSweepLeavesOthers: of the reservations that AWS has, those of this user's
+// dead commands are found in every region, and no others.
+func TestSweepLeavesOthers(t *testing.T) {
+	l := newLab(t, world.Default())
+	gone := process.ID{PID: process.Self().PID, Started: 1}
+	for _, made := range []struct {
+		me   Me
+		zone string
+	}{
+		{Me{Owner: "ada", Run: "dead", Machine: "here", Process: gone}, "us-east-1d"},
+		{Me{Owner: "ada", Run: "dead-2", Machine: "here", Process: gone}, "us-west-2a"},
+		{Me{Owner: "ada", Run: "lives", Machine: "here", Process: process.Self()}, "us-east-1d"},
+		{Me{Owner: "ada", Run: "elsewhere", Machine: "there", Process: gone}, "us-east-1d"},
+		{Me{Owner: "bob", Run: "bob's", Machine: "here", Process: gone}, "us-east-1d"},
+	} {
+		p := l.prober(t)
+		p.Me, p.Need.Nodes = made.me, 1
+		if _, err := p.create(t.Context(), rowWith(made.zone, nil), p.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := l.found(t, needOf(t, "g6.12xlarge", 1), "us-east-1")
+	var runs []string
+	for _, v := range found.DeadProbes(testMe, l.World.Clock.Now()) {
+		runs = append(runs, v.Run+" in "+v.Region)
+	}
+	slices.Sort(runs)
+	if want := []string{"dead in us-east-1", "dead-2 in us-west-2"}; !slices.Equal(runs, want) {
+		t.Errorf("dead are %v, want %v", runs, want)
+	}
+	// What will be cancelled is no loss of quota; the others are.
+	if q := rowIn(t, found.Rows(), "us-east-1d").Quota; q.Used != 3*48 {
+		t.Errorf("%d vCPUs are used, want %d", q.Used, 3*48)
+	}
 }

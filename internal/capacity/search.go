@@ -55,8 +55,10 @@ const othersDeadline = 5 * time.Second
 // all: credentials, or the name of a region.
 func (s Search) All(ctx context.Context, have func(Region)) (Found, error) {
 	home := s.home()
-	identity := later(func() (awsapi.Identity, error) { return s.Session.Identity(ctx, home) })
-	known := later(func() (knownRegions, error) { return listRegions(ctx, s.Session.EC2(home)) })
+	timed, cancel := context.WithTimeout(ctx, s.Deadline)
+	defer cancel()
+	identity := later(func() (awsapi.Identity, error) { return s.Session.Identity(timed, home) })
+	known := later(func() (knownRegions, error) { return listRegions(timed, s.Session.EC2(home)) })
 	prices := later(func() (Prices, error) { return s.prices(ctx, home) })
 
 	who := await(identity)
@@ -64,7 +66,10 @@ func (s Search) All(ctx context.Context, have func(Region)) (Found, error) {
 		return Found{}, who.err
 	}
 	regions := await(known)
-	if isAboutAll(regions.err) {
+	switch {
+	case ctx.Err() != nil:
+		return Found{}, ctx.Err()
+	case isAboutAll(regions.err):
 		return Found{}, awsapi.Explain(regions.err)
 	}
 	found := Found{Identity: who.value}

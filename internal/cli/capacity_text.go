@@ -18,7 +18,6 @@ const (
 	liveRows  = 8  // of the table while regions answer
 	shownRows = 10 // of the result, unless each is explained
 	allRows   = 1 << 20
-	efaMargin = 2
 )
 
 // capacityText is the result for people, 80 columns wide.
@@ -59,22 +58,7 @@ func typeLine(t instancetype.Type) string {
 // has its place if that is wanted. Zones that do not offer the type and regions
 // that were not asked are left out.
 func capacityTable(ranked []capacity.Ranked, need capacity.Need, most int, explain bool) string {
-	head := []string{"ZONE", "FIT", "QUOTA LEFT", "SPOT", "SUBNET", "$/H", "$/DAY", "SPOT $/H"}
-	blocks := slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return len(r.Blocks) > 0 || r.Problems[capacity.Blocks] != "" })
-	probes := slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return r.Stock != nil })
-	if need.Cluster == "" {
-		head = slices.DeleteFunc(head, func(name string) bool { return name == "SUBNET" })
-	}
-	if blocks {
-		head = append(head, "BLOCK")
-	}
-	if probes {
-		head = append(head, "PROBE")
-	}
-	if len(need.Types) > 1 {
-		head = slices.Insert(head, 1, "TYPE")
-		head = slices.DeleteFunc(head, func(name string) bool { return name == "$/DAY" })
-	}
+	head := capacityHead(ranked, need)
 	table := [][]string{head}
 	var why []string
 	for _, r := range ranked {
@@ -91,7 +75,46 @@ func capacityTable(ranked []capacity.Ranked, need capacity.Need, most int, expla
 	if len(table) == 1 {
 		return ""
 	}
+	for _, name := range leastMissed {
+		if tableWidth(table) <= ui.Columns {
+			break
+		}
+		table = withoutColumn(table, name)
+	}
 	return columns(table, explain, why)
+}
+
+// leastMissed are the columns that go where there is no room for all; the other
+// forms have them.
+var leastMissed = []string{"$/DAY", "BLOCK", "SPOT $/H", "SUBNET", "SPOT"}
+
+// capacityHead names the columns that have something to say.
+func capacityHead(ranked []capacity.Ranked, need capacity.Need) []string {
+	head := []string{"ZONE"}
+	add := func(name string, wanted bool) {
+		if wanted {
+			head = append(head, name)
+		}
+	}
+	add("TYPE", len(need.Types) > 1)
+	head = append(head, "FIT", "QUOTA LEFT", "SPOT")
+	add("SUBNET", need.Cluster != "")
+	head = append(head, "$/H", "$/DAY", "SPOT $/H")
+	add("BLOCK", slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return len(r.Blocks) > 0 || r.Problems[capacity.Blocks] != "" }))
+	add("PROBE", slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return r.Stock != nil }))
+	return head
+}
+
+func withoutColumn(table [][]string, name string) [][]string {
+	column := slices.Index(table[0], name)
+	if column < 0 {
+		return table
+	}
+	narrow := make([][]string, len(table))
+	for i, row := range table {
+		narrow[i] = slices.Delete(slices.Clone(row), column, column+1)
+	}
+	return narrow
 }
 
 func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
@@ -169,14 +192,27 @@ func money(r capacity.Ranked, usd *float64, times int, part capacity.Part) strin
 	return fmt.Sprintf("%.2f", *usd*float64(times))
 }
 
-// columns aligns cells, two blanks apart, numbers to the right.
-func columns(table [][]string, explain bool, why []string) string {
+func columnWidths(table [][]string) []int {
 	widths := make([]int, len(table[0]))
 	for _, row := range table {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+func tableWidth(table [][]string) int {
+	width := -2 // there are two blanks between columns
+	for _, w := range columnWidths(table) {
+		width += w + 2
+	}
+	return width
+}
+
+// columns aligns cells, two blanks apart, prices to the right.
+func columns(table [][]string, explain bool, why []string) string {
+	widths := columnWidths(table)
 	var b strings.Builder
 	for n, row := range table {
 		var line strings.Builder

@@ -181,10 +181,8 @@ func reaches(t *testing.T, server *sim.Server, calls int, ended <-chan error) bo
 		if len(server.Calls()) >= calls {
 			return true
 		}
-		select {
-		case <-ended:
+		if len(ended) > 0 {
 			return len(server.Calls()) >= calls
-		default:
 		}
 	}
 	t.Fatalf("call %d was not made", calls)
@@ -229,8 +227,7 @@ func TestProbeKilledUnanswered(t *testing.T) {
 		{Action: "CreateCapacityReservation", Kind: world.Hang},
 	}
 	server, cmd, out := probing(t, seed, "capacity", "--region", "us-east-2", "--probe", "--yes", "--nodes", "8") // 2a, with stock, is the first
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := waiting(cmd)
 	calls(t, server, "CreateCapacityReservation", 2)
 	if len(reservations(server)) != 1 {
 		t.Error("no reservation was made: the test shows nothing")
@@ -246,8 +243,7 @@ func TestKeepKilled(t *testing.T) {
 		seed := roomy()
 		seed.Conditions.Faults = []world.Fault{{Action: action, Kind: world.Hang}}
 		server, cmd, out := probing(t, seed, append(slices.Clone(probeLine), "--keep")...)
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		ended := waiting(cmd)
 		calls(t, server, action, 1)
 		kill(t, cmd, ended)
 		nothingAfterNext(t, server, cmd.Dir, out)
@@ -259,8 +255,7 @@ func TestKeepKilled(t *testing.T) {
 func killedAt(t *testing.T, seed world.Seed, n int, line ...string) bool {
 	t.Helper()
 	server, cmd, out := probing(t, seed, line...)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := waiting(cmd)
 	if !reaches(t, server, n, ended) {
 		return false
 	}
@@ -274,7 +269,16 @@ func kill(t *testing.T, cmd *exec.Cmd, ended <-chan error) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the command ended by itself: the test shows nothing")
+	}
+}
+
+// waiting hands over how a command ended.
+func waiting(cmd *exec.Cmd) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended
 }
 
 // nothingAfterNext runs the next command, and looks at what is left and what was
@@ -307,8 +311,7 @@ func TestProbeInterrupted(t *testing.T) {
 		seed := roomy()
 		seed.Conditions.Latency = []world.Latency{{Delay: world.Duration(20 * time.Millisecond)}}
 		server, cmd, out := probing(t, seed, probeLine...)
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		ended := waiting(cmd)
 		if !reaches(t, server, call, ended) {
 			if call < 30 {
 				t.Errorf("the command makes %d calls only: the test shows little", call)
