@@ -24,7 +24,7 @@ func addRunFileFlag(cmd *cobra.Command) {
 // addWhereFlags adds those that say where a run is.
 func addWhereFlags(cmd *cobra.Command) {
 	addRunFileFlag(cmd)
-	config.AddFlags(cmd.Flags(), "target", "kubernetes")
+	config.AddFlags(cmd.Flags(), "target", "cluster.name", "kubernetes.context", "kubernetes.kubeconfig", "kubernetes.namespace")
 }
 
 // loadConfig merges flags, environment and run file.

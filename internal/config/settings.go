@@ -112,7 +112,7 @@ var settings = []setting{
 	{
 		key: "cluster.name", flag: "ray-cluster", arg: "NAME", plain: "RAY_CLUSTER_NAME", doc: "name of the RayCluster; empty: trainyard- and your user name",
 		field:  func(c *Config) any { return &c.Cluster.Name },
-		rule:   matching("a name of a-z, 0-9 and -, at most 47 long", clusterName, maxClusterName),
+		rule:   matching("a letter and more of a-z, 0-9 and -, at most 47 in all", clusterName, maxClusterName),
 		remote: true,
 	},
 	{

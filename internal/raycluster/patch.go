@@ -98,9 +98,20 @@ func decode(text []byte, before *rayv1.RayCluster) (*rayv1.RayCluster, error) {
 		return nil, errors.New("kind, name and namespace must stay")
 	}
 	for _, label := range []string{ManagedByLabel, ClusterLabel, OwnerLabel} {
-		if after.Labels[label] != before.Labels[label] {
-			return nil, fmt.Errorf("label %s must stay", label)
+		for _, labels := range append(podLabels(after), after.Labels) {
+			if labels[label] != before.Labels[label] {
+				return nil, fmt.Errorf("label %s must stay", label)
+			}
 		}
 	}
 	return after, nil
+}
+
+// podLabels are those of the head's pod and of each group's.
+func podLabels(cluster *rayv1.RayCluster) []map[string]string {
+	all := []map[string]string{cluster.Spec.HeadGroupSpec.Template.Labels}
+	for _, group := range cluster.Spec.WorkerGroupSpecs {
+		all = append(all, group.Template.Labels)
+	}
+	return all
 }

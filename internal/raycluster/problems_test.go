@@ -102,10 +102,11 @@ func TestPatchesThatDoNotApply(t *testing.T) {
 		`{"spec": {"suspend": true}}`,
 		`{"spec": {"workerGroupSpecs": [{"replicas": 3}]}}`,
 		`[]`,
+		`{"spec": {"headGroupSpec": {"template": {"metadata": {"labels": null}}}}}`,
 	}
 	s.Set = []string{
 		"spec.suspend", "spec.workerGroupSpecs[2].replicas=3", "spec.workerGroupSpecs[x]=3", "spec.rayVersion.minor=1",
-		"spec[0]=1", "spec.headGroupSpec.serviceType.x=1", "spec.suspend=maybe", "spec.nothing=1", "kind=Pod",
+		"spec[0]=1", "spec.headGroupSpec.serviceType.x=1", "spec.suspend=maybe", "spec.nothing=1", "kind=Pod", "spec.workerGroupSpecs[0].template.metadata.labels=null",
 	}
 	_, err := Build(s)
 	golden(t, "patches.golden", strings.Join(lines(err), "\n")+"\n")

@@ -104,9 +104,12 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	// What tidies up must not be stopped by the interrupt that asked for it.
 	ctx := context.WithoutCancel(w.Hard)
 	if run.Info.Target == config.TargetKubernetes {
-		other := otherJob(ctx, cluster, run.Info.SubmissionID)
-		if run.Info.Keep || other != "" {
-			return w.leave(ctx, cluster, run, other)
+		why := "for the next run"
+		if !run.Info.Keep {
+			why = staysFor(ctx, cluster, run)
+		}
+		if why != "" {
+			return w.leave(ctx, cluster, run, why)
 		}
 	}
 	if !run.Info.Keep || w.Hard.Err() != nil {
@@ -124,35 +127,33 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	return nil
 }
 
-// leave is release of a RayCluster that stays, whatever became of the job; other
-// is a job for which it does, if any.
-func (w Workspace) leave(ctx context.Context, cluster target.Cluster, run *runs.Run, other string) error {
+// leave is release of a RayCluster that stays, whatever became of the job.
+func (w Workspace) leave(ctx context.Context, cluster target.Cluster, run *runs.Run, why string) error {
 	if run.Info.Submitted != nil && !run.Info.State.Final() {
 		w.Story.Warn("the job may still run in RayCluster " + run.Info.Cluster.ID)
 	}
-	why := "for the next run"
-	if other != "" && !run.Info.Keep {
-		why = "for job " + other + ", which runs on it"
-	}
-	w.Story.Note(fmt.Sprintf("RayCluster %s stays %s; trainyard down --target kubernetes removes it", run.Info.Cluster.ID, why))
+	w.Story.Note(fmt.Sprintf("RayCluster %s stays %s; %s deletes it", run.Info.Cluster.ID, why, w.downCommand(run.Info.Cluster)))
 	return cluster.Keep(ctx)
 }
 
-// otherJob names a job beside this one that a cluster runs; "" where there is
-// none, or the cluster does not answer.
-func otherJob(ctx context.Context, cluster target.Cluster, submissionID string) string {
-	endpoint := cluster.Endpoint()
-	ray, err := rayjob.New(endpoint.Address, endpoint.Token, rayjob.Options{Patience: -1})
-	if err != nil {
+// staysFor says for what a RayCluster must stay that was to be deleted with its run:
+// another job, or one that there may be. With its head all jobs are lost.
+func staysFor(ctx context.Context, cluster target.Cluster, run *runs.Run) string {
+	if run.Info.State == runs.Lost {
 		return ""
+	}
+	endpoint := cluster.Endpoint()
+	ray, err := rayjob.New(endpoint.Address, endpoint.Token, rayjob.Options{})
+	if err != nil {
+		return "for what may run on it: " + err.Error()
 	}
 	jobs, err := ray.Jobs(ctx)
 	if err != nil {
-		return ""
+		return "for what may run on it: " + err.Error()
 	}
 	for _, j := range jobs {
-		if !j.Status.Terminal() && j.SubmissionID != submissionID && j.Metadata[rayjob.SurveyKey] == "" {
-			return cmp.Or(j.SubmissionID, j.ID)
+		if !j.Status.Terminal() && j.SubmissionID != run.Info.SubmissionID && j.Metadata[rayjob.SurveyKey] == "" {
+			return "for job " + cmp.Or(j.SubmissionID, j.ID) + ", which runs on it"
 		}
 	}
 	return ""

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainyard/trainyard/internal/config"
@@ -34,9 +36,15 @@ func (t *training) startPods(ctx context.Context) error {
 	if err != nil {
 		return fault.WithCode(fault.Usage, err)
 	}
+	if err := t.makeWay(ctx, wanted); err != nil {
+		return err
+	}
 	cluster, err := kubernetes.Up(ctx, t.kube, kubernetes.Order{
 		RayCluster: wanted, Owner: t.owner(t.spec.Name), Nodes: t.nodes,
 		PendingTimeout: t.cfg.Cluster.PendingTimeout, Progress: t.Story.Update,
+		Down: t.downCommand(runs.Cluster{
+			ID: t.kube.Namespace + "/" + t.spec.Name, Kubeconfig: t.cfg.Kubernetes.Kubeconfig, Context: t.cfg.Kubernetes.Context,
+		}),
 	})
 	if err != nil {
 		return err
@@ -54,6 +62,29 @@ func (t *training) startPods(ctx context.Context) error {
 	}
 	t.Story.Done(fmt.Sprintf("RayCluster %s: head and %s", cluster.ID(), workersText(t.spec)))
 	return t.run.Save()
+}
+
+// makeWay sees to it that the RayCluster can become as it is wanted: one that has
+// other pods is deleted first, for KubeRay leaves those that run as they are. One
+// that a job needs as it is stays, and is an error.
+func (t *training) makeWay(ctx context.Context, wanted *rayv1.RayCluster) error {
+	change, err := kubernetes.ChangeOf(ctx, t.kube, t.owner(wanted.Name), wanted)
+	if err != nil || change != kubernetes.Remade && change != kubernetes.Shrunk {
+		return err
+	}
+	job, err := kubernetes.Busy(ctx, t.kube, wanted.Name)
+	if err != nil {
+		return fault.WithHint("trainyard down --force deletes it all the same", err)
+	}
+	if job != "" {
+		return fault.WithHint("wait for the job's end, or run beside it with --ray-cluster NAME; --diff shows what is different",
+			fmt.Errorf("changing RayCluster %q: job %s runs on it, and this run wants other pods", wanted.Name, job))
+	}
+	if change == kubernetes.Shrunk {
+		return nil
+	}
+	t.Story.Note("the settings of the pods have changed: the RayCluster is made anew")
+	return kubernetes.Delete(ctx, t.kube, t.owner(wanted.Name), wanted.Name, t.Story.Update)
 }
 
 // reopen reaches the RayCluster of a run again.
@@ -78,6 +109,16 @@ func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, e
 		return nil, err
 	}
 	return cluster, nil
+}
+
+// downCommand is the command that deletes a RayCluster, wherever it is given.
+func (w Workspace) downCommand(c runs.Cluster) string {
+	namespace, name := namespacedName(c.ID)
+	args := []string{"trainyard", "down", "--target", config.TargetKubernetes, "-n", namespace}
+	if name != raycluster.DefaultName(w.User) {
+		args = append(args, "--ray-cluster", name)
+	}
+	return strings.TrimSpace(shellJoin(args) + " " + clusterFlags(config.Kubernetes{Kubeconfig: c.Kubeconfig, Context: c.Context}))
 }
 
 // owner is whose objects those of a Ray cluster are.
@@ -117,8 +158,8 @@ func (w Workspace) DownKubernetes(ctx context.Context, cfg *config.Config, force
 			return fault.WithHint("it stays, for a job may run on it; --force deletes it all the same", err)
 		}
 		if job != "" {
-			w.Story.Note(fmt.Sprintf("RayCluster %s/%s stays: job %s runs on it; stop it, or give it up with --force", k.Namespace, name, job))
-			return nil
+			return fault.WithHint("trainyard stop "+job+" --target kubernetes stops it; --force gives it up",
+				fmt.Errorf("deleting RayCluster %s/%s: job %s runs on it", k.Namespace, name, job))
 		}
 	}
 	w.Story.Begin("delete")

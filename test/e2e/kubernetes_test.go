@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/test/charts"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
@@ -35,6 +37,8 @@ func TestKubernetes(t *testing.T) {
 	folder := charts.Folder(t)
 	runScripts(t, "kubernetes", func(t *testing.T, env *testscript.Env) error {
 		lab := kubetest.New(t)
+		lab.Empty()
+		t.Cleanup(func() { stopJobs(t, ray, token) })
 		leadToRay(lab, ray, token)
 		if err := seesKubernetes(env, lab, fakeRunFile); err != nil {
 			return err
@@ -42,6 +46,32 @@ func TestKubernetes(t *testing.T) {
 		env.Setenv("CHARTS", folder)
 		return s.setup(env)
 	})
+}
+
+// stopJobs ends what a script has left running on the Ray that all of them use: a
+// RayCluster with a job is not deleted.
+func stopJobs(t *testing.T, address, token string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	ray, err := rayjob.New(address, token, rayjob.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := ray.Jobs(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range jobs {
+		if job.SubmissionID == "" || job.Status.Terminal() {
+			continue
+		}
+		if err := ray.Stop(ctx, job.SubmissionID); err != nil {
+			t.Error(err)
+		}
+		if _, err := ray.WaitForEnd(ctx, job.SubmissionID, nil); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // seesKubernetes lets a script use a lab: by KUBECONFIG, with its namespace in NS

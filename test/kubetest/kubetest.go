@@ -116,8 +116,32 @@ func (l *Lab) Nodes(template corev1.Node, count int) {
 	l.addNodes(node, count)
 }
 
+// Empty deletes the Ray clusters in the namespace, whosever they are, and its pods
+// at the end of the test, and waits for that: the next test may want their nodes.
+// The namespace itself goes when the cluster comes to it.
+func (l *Lab) Empty() {
+	l.Helper()
+	l.Cleanup(func() {
+		ctx := l.after()
+		l.Must(l.DeleteAllOf(ctx, &rayv1.RayCluster{}, client.InNamespace(l.Namespace)))
+		l.await(ctx, "namespace without pods", func() bool {
+			var pods corev1.PodList
+			var clusters rayv1.RayClusterList
+			l.Must(l.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(l.Namespace), client.GracePeriodSeconds(0)))
+			l.Must(l.List(ctx, &pods, client.InNamespace(l.Namespace)))
+			l.Must(l.List(ctx, &clusters, client.InNamespace(l.Namespace)))
+			return len(pods.Items)+len(clusters.Items) == 0
+		})
+	})
+}
+
 // Until waits for what the cluster does by itself.
 func (l *Lab) Until(what string, done func() bool) {
+	l.Helper()
+	l.await(l.Context(), what, done)
+}
+
+func (l *Lab) await(ctx context.Context, what string, done func() bool) {
 	l.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -128,8 +152,8 @@ func (l *Lab) Until(what string, done func() bool) {
 		case <-tick.C:
 		case <-deadline.C:
 			l.Fatalf("no %s within %s", what, patience)
-		case <-l.Context().Done():
-			l.Fatal(l.Context().Err())
+		case <-ctx.Done():
+			l.Fatal(ctx.Err())
 		}
 	}
 }

@@ -44,6 +44,6 @@ func sameImage(name string, pods []corev1.Pod) (string, error) {
 		slices.Sort(byImage[image])
 		each = append(each, fmt.Sprintf("%s in %s", image, few(byImage[image], manyValues)))
 	}
-	return "", fault.WithHint("name the image by its digest with --image, and start the Ray cluster anew: trainyard down --target kubernetes",
+	return "", fault.WithHint("name the image by its digest with --image, and start the Ray cluster anew: trainyard down",
 		fmt.Errorf("comparing the pods of Ray cluster %q: they run different images: %s", name, strings.Join(each, "; ")))
 }

@@ -28,6 +28,7 @@ type Order struct {
 	// make it; 0: for ever.
 	PendingTimeout time.Duration
 	Progress       func(string) // may be nil
+	Down           string       // the command that deletes the RayCluster, for those who are left with it
 }
 
 // Up makes the RayCluster, or changes the one that is there, and returns when its
@@ -43,7 +44,7 @@ func Up(ctx context.Context, k *kube.Cluster, order Order) (*Cluster, error) {
 	if errors.Is(err, errDeleted) {
 		return nil, err
 	}
-	return cluster, fault.WithHint(fmt.Sprintf("RayCluster %s stays: the same command goes on with it, trainyard down --target kubernetes removes it", order.RayCluster.Name), err)
+	return cluster, fault.WithHint(fmt.Sprintf("RayCluster %s stays: the same command goes on with it, %s deletes it", order.RayCluster.Name, order.Down), err)
 }
 
 // complete waits until a RayCluster that was made is all there.
