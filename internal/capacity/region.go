@@ -19,6 +19,9 @@ type Region struct {
 	Unseen error
 }
 
+// Skipped tells whether the region was not asked at all.
+func (r Region) Skipped() bool { return len(r.Rows) > 0 && r.Rows[0].Skipped != "" }
+
 // asking is one region that is asked.
 type asking struct {
 	clients  *awsapi.Session

@@ -124,7 +124,9 @@ func (l *live) Event(e Event) {
 	case StepUpdate:
 		l.text = e.Text
 	case StepTable:
-		l.table, l.text = strings.Split(e.Text, "\n"), e.Detail
+		if l.table, l.text = nil, e.Detail; e.Text != "" {
+			l.table = strings.Split(e.Text, "\n")
+		}
 	case StepDone, StepFailed:
 		l.step, l.table = "", nil
 		if e.Step == JobStep && e.Kind == StepDone {

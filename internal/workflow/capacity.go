@@ -131,19 +131,27 @@ func (s *searching) look(ctx context.Context) (capacity.Found, error) {
 		Deadline: s.req.Deadline, Now: time.Now,
 	}
 	var rows []capacity.Row
-	regions := 0
+	asked, skipped := 0, 0
 	found, err := search.All(ctx, func(r capacity.Region) {
-		if regions == 0 {
+		if asked+skipped == 0 {
 			s.Story.Begin("regions")
 		}
-		regions++
+		if r.Skipped() {
+			skipped++
+			return
+		}
+		asked++
 		rows = append(rows, r.Rows...)
-		s.Story.Table(s.req.Show(rows, s.need), fmt.Sprintf("%s answered, the last %s", plural(regions, "region"), r.Name))
+		s.Story.Table(s.req.Show(rows, s.need), fmt.Sprintf("%s answered, the last %s", plural(asked, "region"), r.Name))
 	})
 	if err != nil {
 		return found, err
 	}
-	s.Story.Done(fmt.Sprintf("%s, account %s", plural(regions, "region"), orUnknown(found.Identity.Account)))
+	text := fmt.Sprintf("%s of account %s asked", plural(asked, "region"), orUnknown(found.Identity.Account))
+	if skipped > 0 {
+		text += fmt.Sprintf(", %d not", skipped)
+	}
+	s.Story.Done(text)
 	if found.Guessed != "" {
 		s.Story.Warn("the account's regions could not be listed (" + found.Guessed + "): asked those that every account has")
 	}

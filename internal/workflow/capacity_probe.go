@@ -29,8 +29,9 @@ func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) (again 
 		Session: s.session, Me: s.me, Need: s.need, Reserve: s.req.Reserve, Keep: s.req.Keep, All: s.req.AllZones, AtOnce: s.req.AtOnce,
 		Patience: probePatience, Now: time.Now, Hard: s.Hard,
 	}
+	s.Story.Note(price(p, rows))
 	if s.req.Agree != nil {
-		agreed, err := s.req.Agree(ctx, s.price(p, rows))
+		agreed, err := s.req.Agree(ctx, fmt.Sprintf("reserve %d %s?", s.need.Nodes, rows[0].Type))
 		if err != nil {
 			return ranked, false, err
 		}
@@ -72,23 +73,24 @@ func probeable(ranked []capacity.Ranked) []capacity.Row {
 	return rows
 }
 
-// price is the question before money is spent.
-func (s *searching) price(p capacity.Prober, rows []capacity.Row) string {
+// price says what a probe costs, before it does.
+func price(p capacity.Prober, rows []capacity.Row) string {
 	b := p.Bill(rows)
-	text := "until one has stock"
+	extent := "until one has stock"
 	if p.All {
-		text = "all of them"
+		extent = "all of them"
 	}
-	question := fmt.Sprintf("probe %s with reservations of %d instances, %s?", plural(b.Zones, "zone"), p.Need.Nodes, text)
-	prices := fmt.Sprintf("each costs its first minute, in all at most $%.2f; if this machine dies, at most $%.2f until it ends after %s",
-		b.Usual, b.AtMost, ui.Duration(p.Reserve))
+	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, $%.2f in all at most",
+		p.Need.Nodes, plural(b.Zones, "zone"), extent, b.Usual)
 	if p.Keep {
-		prices = fmt.Sprintf("each costs its first minute, and the one that is kept goes on for %s: at most $%.2f", ui.Duration(p.Reserve), b.AtMost)
+		text += fmt.Sprintf("; the one that is kept goes on for %s: $%.2f with it at most", ui.Duration(p.Reserve), b.AtMost)
+	} else {
+		text += fmt.Sprintf("; should this machine die, the reservation ends after %s: $%.2f with it at most", ui.Duration(p.Reserve), b.AtMost)
 	}
 	if !b.Known {
-		prices += ", and more for zones whose price is not known"
+		text += "; and more for zones whose price is not known"
 	}
-	return question + " " + prices
+	return text
 }
 
 // tellProbe says what was found in a zone.
