@@ -66,7 +66,7 @@ func where(r Row) string { return cmp.Or(r.Zone, r.Region) }
 // praise says why the best is the best.
 func praise(best Ranked, need Need) string {
 	reasons := []string{sayStock(best.Row)}
-	if best.Reserved() {
+	if best.Reserved() && !need.Spot {
 		reasons = []string{fmt.Sprintf("reserved until %s, to launch into %s or to give back", best.Stock.Until.UTC().Format("15:04 UTC"), best.Stock.Reservation)}
 	} else if q := best.Quota; need.Spot {
 		reasons = []string{sayQuota(*best.SpotQuota, need.Nodes)}
@@ -87,7 +87,7 @@ func praise(best Ranked, need Need) string {
 func next(best Ranked, need Need) string {
 	again := fmt.Sprintf("trainyard capacity --type %s --nodes %d --region %s --probe", best.Type, need.Nodes, best.Region)
 	switch {
-	case best.Reserved():
+	case best.Reserved() && !need.Spot:
 		return CancelCommand(best.Region, best.Stock.Reservation)
 	case need.Spot:
 		return fmt.Sprintf("trainyard render --node-type %s --nodes %d --zone %s", best.Type, need.Nodes, best.Zone)

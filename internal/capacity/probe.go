@@ -23,7 +23,7 @@ type Prober struct {
 	Session *awsapi.Session
 	Me      Me
 	Need    Need
-	Reserve time.Duration // after which a reservation ends by itself
+	Reserve time.Duration // after which, within an hour, a reservation ends by itself
 	Keep    bool          // leave the best one that succeeds for a launch
 	All     bool          // go on after the first that succeeds
 	AtOnce  int           // zones at once, of different regions
@@ -47,8 +47,8 @@ func (p Prober) Run(ctx context.Context, rows []Row, have func(Row)) error {
 		for _, row := range p.wave(ctx, wave, p.Keep && !success) {
 			success = success || row.Stock.Outcome == Proven
 			if row.Stock.Left != "" {
-				problems = append(problems, fmt.Errorf("cancelling capacity reservation %s in %s: %s; it ends at %s",
-					row.Stock.Left, row.Region, row.Stock.Why, row.Stock.Until.UTC().Format(time.TimeOnly)))
+				problems = append(problems, fmt.Errorf("cancelling capacity reservation %s in %s: %s; AWS ends it within an hour after %s",
+					row.Stock.Left, row.Region, row.Stock.Why, row.Stock.Until.UTC().Format("15:04 UTC")))
 			}
 			have(row)
 		}
@@ -139,7 +139,7 @@ func (p Prober) reserve(ctx context.Context, row Row) *Finding {
 		if f.Outcome == Unproven && mayBeMade(err) {
 			f.Until = until
 			if f.Reservation = p.find(creating, row); f.Reservation == "" {
-				f.Why += "; if AWS made one nevertheless, it ends by itself at " + until.UTC().Format(time.RFC3339)
+				f.Why += "; if AWS made one nevertheless, it ends by itself within an hour after " + until.UTC().Format(time.RFC3339)
 			}
 		}
 		return f
@@ -266,6 +266,10 @@ type Bill struct {
 	Known  bool    // the prices of all are
 }
 
+// EndsWithin is how long after its end date a reservation may last. Source: the
+// reference of CreateCapacityReservation, EndDate.
+const EndsWithin = time.Hour
+
 // minimumBilled is the least that AWS bills of a reservation. Source: EC2's
 // pricing by the second.
 const minimumBilled = time.Minute
@@ -283,6 +287,6 @@ func (p Prober) Bill(rows []Row) Bill {
 		dearest = max(dearest, hourly)
 		b.Usual += hourly * minimumBilled.Hours()
 	}
-	b.AtMost = b.Usual + dearest*p.Reserve.Hours()*float64(min(max(p.AtOnce, 1), len(rows)))
+	b.AtMost = b.Usual + dearest*(p.Reserve+EndsWithin).Hours()*float64(min(max(p.AtOnce, 1), len(rows)))
 	return b
 }

@@ -144,7 +144,7 @@ type Finding struct {
 	At          time.Time `json:"at"`
 	Why         string    `json:"why,omitempty"`         // AWS's reason
 	Reservation string    `json:"reservation,omitempty"` // kept
-	Until       time.Time `json:"until,omitzero"`        // when it ends by itself
+	Until       time.Time `json:"until,omitzero"`        // its end date; AWS may take an hour more to end it
 	// Left is a reservation that should be cancelled and could not be.
 	Left string `json:"left,omitempty"`
 }

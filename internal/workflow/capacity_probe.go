@@ -80,13 +80,13 @@ func price(p capacity.Prober, rows []capacity.Row) string {
 	if p.All {
 		extent = "all of them"
 	}
-	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, $%.2f in all at most",
+	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, at most $%.2f",
 		p.Need.Nodes, plural(b.Zones, "zone"), extent, b.Usual)
+	whose := "should this machine die, the reservation"
 	if p.Keep {
-		text += fmt.Sprintf("; the one that is kept goes on for %s: $%.2f with it at most", ui.Duration(p.Reserve), b.AtMost)
-	} else {
-		text += fmt.Sprintf("; should this machine die, the reservation ends after %s: $%.2f with it at most", ui.Duration(p.Reserve), b.AtMost)
+		whose = "the reservation that is kept"
 	}
+	text += fmt.Sprintf("; %s goes on for %s, and AWS may take an hour more to end it: $%.2f in all at most", whose, ui.Duration(p.Reserve), b.AtMost)
 	if !b.Known {
 		text += "; and more for zones whose price is not known"
 	}
