@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/trainyard/trainyard/internal/capacity"
 	"github.com/trainyard/trainyard/internal/instancetype"
@@ -115,126 +113,6 @@ func withoutColumn(table [][]string, name string) [][]string {
 		narrow[i] = slices.Delete(slices.Clone(row), column, column+1)
 	}
 	return narrow
-}
-
-func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
-	quota := r.Quota
-	if need.Spot {
-		quota = r.SpotQuota
-	}
-	switch name {
-	case "ZONE":
-		return cmp.Or(r.Zone, r.Region)
-	case "TYPE":
-		return r.Type
-	case "FIT":
-		return map[capacity.Fit]string{capacity.Fits: "yes", capacity.FitsNot: "no", capacity.Unknown: "?"}[r.Fit]
-	case "QUOTA LEFT":
-		if quota == nil {
-			return unknownOr(r, capacity.Quota)
-		}
-		return fmt.Sprintf("%d vCPU = %d", quota.Left(), quota.Instances)
-	case "SPOT":
-		return scoreCell(r)
-	case "SUBNET":
-		if r.Subnet == nil {
-			return unknownOr(r, capacity.Subnet)
-		}
-		return map[bool]string{true: "yes", false: "no"}[r.Subnet.ID != ""]
-	case "$/H":
-		return money(r, r.USD, need.Nodes, capacity.Price)
-	case "$/DAY":
-		return money(r, r.USD, need.Nodes*24, capacity.Price)
-	case "SPOT $/H":
-		return money(r, r.SpotUSD, need.Nodes, capacity.SpotPrice)
-	case "BLOCK":
-		if len(r.Blocks) == 0 {
-			return unknownOr(r, capacity.Blocks)
-		}
-		return r.Blocks[0].Start.UTC().Format("2 Jan")
-	default:
-		if r.Stock == nil {
-			return "-"
-		}
-		return string(r.Stock.Outcome)
-	}
-}
-
-// scoreCell is the score, with * where one type alone was asked about and ! where
-// the Spot quota lowers it.
-func scoreCell(r capacity.Ranked) string {
-	s := r.SpotScore
-	if s == nil {
-		return unknownOr(r, capacity.SpotScore)
-	}
-	text := fmt.Sprint(s.Value)
-	if s.OneType {
-		text += "*"
-	}
-	if s.Capped {
-		text += "!"
-	}
-	return text
-}
-
-// unknownOr marks what could not be learned, against what there is not.
-func unknownOr(r capacity.Ranked, part capacity.Part) string {
-	if r.Problems[part] != "" {
-		return "?"
-	}
-	return "-"
-}
-
-func money(r capacity.Ranked, usd *float64, times int, part capacity.Part) string {
-	if usd == nil {
-		return unknownOr(r, part)
-	}
-	return fmt.Sprintf("%.2f", *usd*float64(times))
-}
-
-func columnWidths(table [][]string) []int {
-	widths := make([]int, len(table[0]))
-	for _, row := range table {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
-}
-
-func tableWidth(table [][]string) int {
-	width := -2 // there are two blanks between columns
-	for _, w := range columnWidths(table) {
-		width += w + 2
-	}
-	return width
-}
-
-// columns aligns cells, two blanks apart, prices to the right.
-func columns(table [][]string, explain bool, why []string) string {
-	widths := columnWidths(table)
-	var b strings.Builder
-	for n, row := range table {
-		var line strings.Builder
-		for i, cell := range row {
-			blanks := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if strings.Contains(table[0][i], "$") {
-				line.WriteString(blanks + cell + "  ")
-			} else {
-				line.WriteString(cell + blanks + "  ")
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		if explain && n > 0 {
-			b.WriteString("  " + hang(why[n-1], 2) + "\n")
-		}
-	}
-	return b.String()
-}
-
-// hang wraps text to the width of a page, with an indent from the second line on.
-func hang(text string, indent int) string {
-	return strings.Join(ui.Wrap(text, ui.Columns-indent), "\n"+strings.Repeat(" ", indent))
 }
 
 // adviceText is what to do now.
