@@ -43,6 +43,19 @@ func (c *Cluster) Explain(err error) error {
 	return err
 }
 
+// bare takes away what somebody else has said around an explained error.
+func bare(err error) error {
+	var inner *explained
+	if !errors.As(err, &inner) {
+		return err
+	}
+	var plain error = inner
+	for _, hint := range fault.HintsOf(err) {
+		plain = fault.WithHint(hint, plain)
+	}
+	return plain
+}
+
 // words returns what err means and what to do about it; "" is unknown.
 func (c *Cluster) words(err error) (text, hint string) {
 	var status apierrors.APIStatus

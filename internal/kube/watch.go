@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,11 +118,11 @@ func (c *Cluster) reflect(ctx context.Context, reflector *cache.Reflector, w *wa
 		err := reflector.ListAndWatchWithContext(ctx)
 		no := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err)
 		if no && refused || err != nil && !c.answered.Load() {
-			return w.because(err)
+			return fmt.Errorf("watching pods: %w", bare(err))
 		}
 		refused = no
 		if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, context.Canceled) {
-			_ = w.note(err)
+			_ = w.note(bare(err))
 		}
 		_ = wait.Sleep(ctx, c.pause)
 	}
@@ -162,7 +161,7 @@ func (w *watched) note(err error) error {
 		return err
 	}
 	w.mu.Lock()
-	same := (err == nil) == (w.problem == nil)
+	same := fmt.Sprint(err) == fmt.Sprint(w.problem)
 	w.mu.Unlock()
 	if !same {
 		w.change(func() { w.problem = err })
@@ -173,14 +172,6 @@ func (w *watched) note(err error) error {
 // withoutEvents says that there will be none, and that this is no problem.
 func (w *watched) withoutEvents() {
 	w.change(func() { w.complete[1], w.problem = true, nil })
-}
-
-// because returns the error that was noted, which has none of the reflector's
-// words around it.
-func (w *watched) because(err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return fmt.Errorf("watching pods: %w", cmp.Or(w.problem, err))
 }
 
 // seen returns a copy of what is known, and whether that is all.

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
 
@@ -154,5 +158,32 @@ func TestNotesStayFlat(t *testing.T) {
 	n.forget("mine")
 	if n.events["mine"] != nil {
 		t.Error("events of a pod that is gone are kept")
+	}
+}
+
+// What is the matter may change before it is over: a server that comes back may
+// not know us any longer.
+func TestProblemIsTheLatest(t *testing.T) {
+	w := newWatched(nil)
+	for _, problem := range []error{syscall.ECONNREFUSED, apierrors.NewUnauthorized("expired"), nil} {
+		if err := w.note(problem); !errors.Is(err, problem) {
+			t.Errorf("noting %v returned %v", problem, err)
+		}
+		if seen, _ := w.seen(); !errors.Is(seen.Problem, problem) {
+			t.Errorf("problem %v, want %v", seen.Problem, problem)
+		}
+	}
+}
+
+func TestBare(t *testing.T) {
+	c := connectTo(t, "https://127.0.0.1:1", "{}")
+	err := c.Explain(apierrors.NewUnauthorized("expired"))
+	around := fmt.Errorf("failed to list *v1.Pod: %w", err)
+	wantError(t, bare(around), err.Error(), fault.HintsOf(err)[0])
+	if strings.Contains(bare(around).Error(), "failed to list") || !apierrors.IsUnauthorized(bare(around)) {
+		t.Errorf("error %v, want only %v", bare(around), err)
+	}
+	if plain := errors.New("unknown"); !errors.Is(bare(plain), plain) {
+		t.Errorf("error %v, want %v", bare(plain), plain)
 	}
 }

@@ -24,6 +24,7 @@ func newLab(t *testing.T) lab {
 	t.Helper()
 	l := lab{Lab: kubetest.New(t)}
 	l.admin = l.as(l.Kubeconfig)
+	l.Empty()
 	return l
 }
 

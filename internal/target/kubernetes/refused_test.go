@@ -54,7 +54,11 @@ func TestWaitForQuota(t *testing.T) {
 	l.room()
 	taker := l.worker("taker")
 	taker.Spec.NodeSelector = map[string]string{"test": "none"}
-	l.Make(taker, l.quota("1"))
+	// The quota first: what is there before it is counted when the controller has
+	// seen it, which may take it five minutes.
+	l.Make(l.quota("1"))
+	l.Until("room in the quota", func() bool { return l.refused() == nil })
+	l.Make(taker)
 	l.untilRefused()
 	up := l.raise(l.admin)
 	up.says("exceeded quota: ")
