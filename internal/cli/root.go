@@ -29,7 +29,7 @@ var version string
 // app is what all commands share.
 type app struct {
 	streams  ui.Streams
-	signals  signals
+	signals  *signals
 	progress string // flag --progress
 }
 
@@ -144,17 +144,21 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 		return w, nil, err
 	}
 	sink, end := a.streams.Teller(mode)
+	story := ui.NewStory(sink)
 	return workflow.Workspace{
 		Runs:     runs.Store{Dir: filepath.Join(".trainyard", "runs")},
 		Clusters: local.Store{Dir: local.Dir(ctx, state), Environ: os.Environ()},
 		CacheDir: cache,
 		Environ:  os.Environ(),
-		Story:    ui.NewStory(sink),
+		Story:    story,
 		Version:  buildVersion(),
 		User:     me,
 		Lookup:   os.LookupEnv,
 		Hard:     a.signals.hard,
 		Detach:   a.signals.hangUp,
+		AskDetach: func(ctx context.Context) bool {
+			return (mode == ui.Auto || mode == ui.Plain) && a.askDetach(ctx, story)
+		},
 	}, end, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -16,14 +17,17 @@ type signals struct {
 	hard      context.Context //nolint:containedctx // ends with the second: end everything at once
 	hangUp    chan struct{}   // closed on SIGHUP: leave the job running
 	interrupt func()          // what the first Ctrl-C does
+
+	byKey    atomic.Bool                        // it was a Ctrl-C, as far as can be told
+	question atomic.Pointer[context.CancelFunc] // ends the question that waits for an answer
 }
 
 // listen catches signals for the life of the program. A third interrupt kills
 // the program the system's way.
-func listen() signals {
+func listen() *signals {
 	soft, interrupt := context.WithCancel(context.Background())
 	hard, cancelHard := context.WithCancel(context.Background())
-	s := signals{soft: soft, hard: hard, hangUp: make(chan struct{}), interrupt: interrupt}
+	s := &signals{soft: soft, hard: hard, hangUp: make(chan struct{}), interrupt: interrupt}
 	caught := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) { // by nohup, say
@@ -43,7 +47,12 @@ func listen() signals {
 				}
 				continue
 			}
+			if unasked := s.question.Swap(nil); unasked != nil {
+				(*unasked)()
+				continue
+			}
 			interrupts++
+			s.byKey.Store(sig == os.Interrupt)
 			interrupt()
 			if interrupts > 1 {
 				cancelHard()
@@ -52,6 +61,17 @@ func listen() signals {
 		}
 	}()
 	return s
+}
+
+// asking returns a context for a question that is asked after the first Ctrl-C:
+// the next one ends that, and nothing else.
+func (s *signals) asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.question.Store(&cancel)
+	return ctx, func() {
+		s.question.CompareAndSwap(&cancel, nil)
+		cancel()
+	}
 }
 
 // output is a standard stream. A closed pipe counts as an interrupt: nobody

@@ -26,9 +26,10 @@ cluster of several nodes: on this machine, or with --target kubernetes in pods t
 KubeRay makes. Output comes live on standard error, the result on standard output;
 everything is kept in .trainyard/runs/ID.
 
-Ctrl-C stops the job; a second one ends everything at once. A cluster on this machine
-ends with the run, unless --keep is given; one on Kubernetes stays for the next run,
-unless --rm is.`,
+On a terminal Ctrl-C asks whether to stop the job or to detach from it; elsewhere it
+stops the job. Another one ends everything at once. A cluster on this machine ends with
+the run, unless --keep is given; one on Kubernetes stays for the next run, unless --rm
+is.`,
 		Example: `  trainyard train --steps 500
   trainyard train --working-dir . -- python train.py --lr 1e-4
   trainyard train --target kubernetes --node-type p5.48xlarge --nodes 4

@@ -23,6 +23,8 @@ const (
 	JobProgress Kind = "job-progress" // Progress
 	Note        Kind = "note"         // Text: worth knowing
 	Warning     Kind = "warning"      // Text: worth acting on
+	Question    Kind = "question"     // Text: what the user is asked, until it is answered
+	Answer      Kind = "answer"       // there is no question any longer
 	RunFinished Kind = "run-finished" // Step: the outcome in a word, Text: in a sentence, Detail: the run's folder
 )
 
@@ -145,6 +147,13 @@ func (s *Story) Note(text string) { s.say(Note, text) }
 
 // Warn says something worth acting on.
 func (s *Story) Warn(text string) { s.say(Warning, text) }
+
+// Ask puts a question, which stands until Answered is called. Whoever asks reads
+// the answer.
+func (s *Story) Ask(question string) { s.say(Question, question) }
+
+// Answered takes the question away.
+func (s *Story) Answered() { s.say(Answer, "") }
 
 // Finished says how a run ended: in a word, in a sentence, and in which folder
 // the rest is.

@@ -31,6 +31,8 @@ func (p *plain) Event(e Event) {
 		}
 		p.progress = e.Time
 		p.line(e.Progress.String())
+	case Question:
+		p.line(e.Text)
 	case StepBegan:
 		p.update = e.Time
 	case StepUpdate: // long work shows that it lives
@@ -79,6 +81,7 @@ type live struct {
 	began  time.Time
 	bottom string    // progress of the job
 	quiet  time.Time // since when a running job has said nothing; zero: none runs
+	ask    string    // the question that is to be answered
 	table  []string  // lines above the running step's
 	drawn  int       // lines at the bottom that are to be rewritten
 	frame  int
@@ -107,11 +110,17 @@ func (l *live) spin() {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			l.mu.Lock()
-			l.frame++
-			l.redraw("")
-			l.mu.Unlock()
+			l.turn()
 		}
+	}
+}
+
+// turn lets the spinner turn, unless somebody types there.
+func (l *live) turn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.frame++; l.ask == "" {
+		l.redraw("")
 	}
 }
 
@@ -138,6 +147,8 @@ func (l *live) Event(e Event) {
 		l.bottom, l.quiet = "", time.Time{}
 	case JobOutput:
 		l.quiet = e.Time
+	case Question, Answer:
+		l.ask = e.Text
 	case Note, Warning:
 	}
 	line, ok := textOf(e, l.paint)
@@ -182,6 +193,8 @@ func (l *live) bottomLine() string {
 	spinner := string(frames[l.frame%len(frames)])
 	limit := l.s.Width() - 1
 	switch {
+	case l.ask != "":
+		return clip(l.ask+" ", limit)
 	case l.step != "":
 		elapsed := Duration(time.Since(l.began))
 		text := clip(l.text, limit-nameWidth-len(elapsed)-4)

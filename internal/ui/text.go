@@ -90,7 +90,7 @@ func textOf(e Event, paint func(style, text string) string) (line string, ok boo
 		return stepLine(paint, Yellow, "warning", e.Text, ""), true
 	case JobOutput:
 		return outputLine(e, paint), true
-	case JobProgress, StepBegan, StepUpdate, StepTable, RunFinished:
+	case JobProgress, StepBegan, StepUpdate, StepTable, Question, Answer, RunFinished:
 	}
 	return "", false
 }

@@ -29,8 +29,7 @@ const (
 	drainPatience = 60 * time.Second
 )
 
-// errDetached says that the terminal hung up and the job goes on.
-var errDetached = errors.New("detached")
+var errTimeUp = errors.New("time is up")
 
 // following is one job being followed to its end.
 type following struct {
@@ -58,7 +57,8 @@ type ending struct {
 
 // follow shows the job's output and gathers its evidence until it has ended.
 // Where ctx ends first, or the run's time is up, the job is stopped, unless
-// leave is set: then follow returns the context's error and the job goes on.
+// leave is set or the user says so: then follow returns errDetached or
+// context.Canceled, and the job goes on.
 func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	metrics, err := os.Create(filepath.Join(f.run.Dir, "metrics.jsonl"))
 	if err != nil {
@@ -128,21 +128,15 @@ func (f *following) collect(ctx context.Context) *collecting {
 
 // await waits for the job's end and says what the end is called.
 func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.State, error) {
-	waiting, cancel := context.WithCancelCause(ctx)
+	waiting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	if limit := f.run.Info.TimeoutS; limit > 0 && f.run.Info.Submitted != nil {
 		deadline := f.run.Info.Submitted.Add(time.Duration(limit * float64(time.Second)))
 		timer := time.AfterFunc(time.Until(deadline), func() { cancel(errTimeUp) })
 		defer timer.Stop()
 	}
-	go func() {
-		select {
-		case <-f.Detach:
-			cancel(errDetached)
-		case <-waiting.Done():
-		}
-	}()
 	var watchers sync.WaitGroup
+	watchers.Go(func() { f.watchUser(waiting, ctx.Done(), leave, cancel) })
 	for _, watch := range []func(context.Context, func(error)){f.watch, f.watchHead, f.watchRoom} {
 		watchers.Go(func() { watch(waiting, cancel) })
 	}
@@ -160,8 +154,6 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		return rayjob.Job{}, "", f.lost(err)
 	case errors.Is(cause, target.ErrLost):
 		return rayjob.Job{}, "", f.lost(cause)
-	case errors.Is(cause, errDetached):
-		return rayjob.Job{}, "", errDetached
 	case errors.Is(cause, errFabricFail):
 		f.Story.Warn("stopping the job: the wrong network carries it, and --fail-fast was asked for")
 		return rayjob.Job{}, "", errFabricFail
@@ -172,8 +164,8 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		f.Story.Warn(fmt.Sprintf("stopping the job: its time of %s is up", time.Duration(f.run.Info.TimeoutS*float64(time.Second))))
 		job, err = f.stop()
 		return job, runs.TimedOut, err
-	case leave:
-		return rayjob.Job{}, "", ctx.Err()
+	case !errors.Is(cause, errInterrupted):
+		return rayjob.Job{}, "", cause
 	default:
 		f.Story.Warn("stopping the job; press Ctrl-C again to end at once")
 		job, err = f.stop()
@@ -183,8 +175,6 @@ func (f *following) await(ctx context.Context, leave bool) (rayjob.Job, runs.Sta
 		return job, runs.Interrupted, err
 	}
 }
-
-var errTimeUp = errors.New("time is up")
 
 // lost explains that the cluster went away under the job.
 func (f *following) lost(err error) error {

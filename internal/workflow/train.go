@@ -105,29 +105,15 @@ func (t *training) paths(dir string) paths {
 // and packs the code on the way.
 func (t *training) check(ctx context.Context, detach bool) error {
 	_, problem := command(t.cfg, t.paths(""))
-	problem = errors.Join(problem, t.checkDetach(detach), pyenv.CheckRequirements(t.cfg.Job.Pip))
+	if detach {
+		problem = errors.Join(problem, checkDetach(t.cfg.Job.Timeout > 0, t.cfg.Verify.FailFast))
+	}
+	problem = errors.Join(problem, pyenv.CheckRequirements(t.cfg.Job.Pip))
 	var err error
 	if t.pkg, err = packed(ctx, t.cfg); err == nil && problem != nil {
 		err = t.pkg.Close()
 	}
 	return errors.Join(problem, err)
-}
-
-// checkDetach refuses what needs somebody to watch the job.
-func (t *training) checkDetach(detach bool) error {
-	var what string
-	switch {
-	case !detach:
-		return nil
-	case t.cfg.Job.Timeout > 0:
-		what = "a time limit"
-	case t.cfg.Verify.FailFast:
-		what = "--fail-fast"
-	default:
-		return nil
-	}
-	return fault.WithCode(fault.Usage, fault.WithHint("leave one of the two out",
-		fmt.Errorf("detaching with %s: nobody would be there to stop the job", what)))
 }
 
 // create makes the run folder and begins to write down what happens.

@@ -32,6 +32,9 @@ type Workspace struct {
 	Hard context.Context //nolint:containedctx // its life is the command's
 	// Detach is closed when the terminal hangs up.
 	Detach <-chan struct{}
+	// AskDetach asks a user who has interrupted a job whether it is to go on. No
+	// answer until ctx ends is a no.
+	AskDetach func(ctx context.Context) bool
 }
 
 // EndOrphans ends the clusters of runs whose trainyard was killed, says so, and
