@@ -80,7 +80,7 @@ def ask_others(client: Make) -> None:
     pages = quotas.get_paginator("list_service_quotas").paginate(
         ServiceCode="ec2", PaginationConfig={"PageSize": 4}
     )
-    assert len(pages.build_full_result()["Quotas"]) == 11
+    assert len(pages.build_full_result()["Quotas"]) == 20
 
     products = (
         client("pricing")

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -93,18 +92,6 @@ func (t Type) UsageClasses() []string {
 		classes = append(classes, fmt.Sprint(c))
 	}
 	return classes
-}
-
-// Family is the part of a type's name that quotas go by: "g" of g6 and gr6,
-// "p", "trn", "inf", and "standard" for those that share a quota.
-func Family(instanceType string) string {
-	generation, _, _ := strings.Cut(instanceType, ".")
-	for _, family := range []string{"trn", "inf", "dl", "vt", "hpc", "mac", "g", "p"} {
-		if strings.HasPrefix(generation, family) {
-			return strings.Replace(family, "vt", "g", 1) // G and VT share a quota
-		}
-	}
-	return "standard"
 }
 
 // OfferedIn tells whether any zone of the region offers the type.

@@ -69,6 +69,29 @@ func TestAnswerThatIsLost(t *testing.T) {
 	wantCode(t, err, "IdempotentParameterMismatch")
 }
 
+// A caller whose deadline passes does not know that what it asked for was done.
+func TestAnswerThatIsLate(t *testing.T) {
+	s := sim.Start(t, frozen(func(seed *world.Seed) {
+		seed.Conditions.Faults = []world.Fault{
+			{Action: "CreateCapacityReservation", Times: 1, Kind: world.Late},
+			{Action: "DescribeVpcs", Kind: world.Late, Delay: world.Duration(time.Millisecond)},
+		}
+	}))
+	ctx, giveUp := context.WithCancel(t.Context())
+	c := ec2.NewFromConfig(admin(s, "us-east-1"))
+	failed := make(chan error)
+	go func() {
+		_, err := c.CreateCapacityReservation(ctx, reservation("us-east-1d", 1))
+		failed <- err
+	}()
+	noError(t, s.World.Await(t.Context(), func(calls []world.Record) bool { return len(calls) == 1 && calls[0].Outcome == "ok, answer late" }))
+	wantUSD(t, s, g6/60, g6) // it is made before the caller has an answer
+	giveUp()
+	wantCode(t, <-failed, "no answer")
+	_, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	noError(t, err) // an answer that is late for a time comes
+}
+
 func TestRegionThatHangs(t *testing.T) {
 	s := sim.Start(t, frozen(func(seed *world.Seed) {
 		seed.Conditions.Faults = []world.Fault{{Region: "us-west-2", Kind: world.Hang}}

@@ -49,7 +49,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 	}
 	record, fault, throttled := s.World.Begin(seen, service.Protocol)
 	s.delay(r, signature.Region)
-	if fault != nil && fault.Kind != world.Lose && fault.Kind != world.Fail {
+	if fault != nil && (fault.Kind == world.Hang || fault.Kind == world.Drop) {
 		s.withhold(r, record, fault)
 	}
 
@@ -75,11 +75,16 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 	if err != nil {
 		outcome = wire.AsError(err).Code
 	}
-	if fault != nil && fault.Kind == world.Lose {
+	switch {
+	case fault != nil && fault.Kind == world.Lose:
 		s.World.End(record, outcome+", answer lost")
 		panic(http.ErrAbortHandler)
+	case fault != nil && fault.Kind == world.Late:
+		s.World.End(record, outcome+", answer late")
+		s.hold(r, time.Duration(fault.Delay))
+	default:
+		s.World.End(record, outcome) // before the caller can know
 	}
-	s.World.End(record, outcome) // before the caller can know
 	if err != nil {
 		service.Fail(reply(w, r, record.Number), err)
 		return
@@ -92,10 +97,7 @@ func (s *Server) withhold(r *http.Request, record *world.Record, fault *world.Fa
 	outcome := "dropped"
 	if fault.Kind == world.Hang {
 		s.World.End(record, "hangs")
-		select {
-		case <-r.Context().Done():
-		case <-s.closed:
-		}
+		s.hold(r, 0)
 		outcome = "hung"
 	}
 	s.World.End(record, outcome)
@@ -105,13 +107,20 @@ func (s *Server) withhold(r *http.Request, record *world.Record, fault *world.Fa
 func (s *Server) delay(r *http.Request, region string) {
 	var delay time.Duration
 	s.World.Locked(func() { delay = s.World.Conditions.Delay(region) })
-	if delay <= 0 {
-		return
+	if delay > 0 {
+		s.hold(r, delay)
 	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
+}
+
+// hold waits for so long, or for ever where that is 0, but not for a caller who
+// has gone.
+func (s *Server) hold(r *http.Request, long time.Duration) {
+	var over <-chan time.Time
+	if long > 0 {
+		over = time.After(long)
+	}
 	select {
-	case <-timer.C:
+	case <-over:
 	case <-r.Context().Done():
 	case <-s.closed:
 	}

@@ -75,12 +75,17 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// reserve asks for a targeted reservation of g6.12xlarge.
-func reserve(c *ec2.Client, zone string, count int32, change ...func(*ec2.CreateCapacityReservationInput)) (*types.CapacityReservation, error) {
-	in := &ec2.CreateCapacityReservationInput{
+// reservation is a request for a targeted reservation of g6.12xlarge.
+func reservation(zone string, count int32) *ec2.CreateCapacityReservationInput {
+	return &ec2.CreateCapacityReservationInput{
 		InstanceType: aws.String("g6.12xlarge"), InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, AvailabilityZone: &zone,
 		InstanceCount: &count, InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted,
 	}
+}
+
+// reserve makes one.
+func reserve(c *ec2.Client, zone string, count int32, change ...func(*ec2.CreateCapacityReservationInput)) (*types.CapacityReservation, error) {
+	in := reservation(zone, count)
 	for _, f := range change {
 		f(in)
 	}

@@ -46,6 +46,7 @@ type Fault struct {
 	Times     int    `json:"times,omitempty"` // it happens so often; 0: for ever
 
 	Kind    FaultKind `json:"kind"`
+	Delay   Duration  `json:"delay,omitempty"`   // of an answer that is late, in real time; 0: until the caller gives up
 	Code    string    `json:"code,omitempty"`    // of an error
 	Message string    `json:"message,omitempty"` // of an error
 	Status  int       `json:"status,omitempty"`  // of an error; 0: 500
@@ -62,6 +63,7 @@ const (
 	Hang FaultKind = "hang" // no answer, and nothing was done
 	Drop FaultKind = "drop" // the connection ends, and nothing was done
 	Lose FaultKind = "lose" // it was done, but the connection ends before the answer
+	Late FaultKind = "late" // it was done, but the answer takes its time
 )
 
 // fault is what happens to this call, or nil.
@@ -111,8 +113,8 @@ type bucket struct {
 	filled time.Time
 }
 
-// wait takes a token of each bucket of the call; it returns how long the caller
-// should have waited, 0 if there were tokens.
+// wait takes a token of each bucket of the call; it returns an error that says
+// how long the caller should have waited, or nil if there were tokens.
 func (w *World) wait(r *Record, protocol wire.Protocol, now time.Time) error {
 	var wait float64
 	for i, l := range w.Conditions.Limits {
