@@ -112,7 +112,7 @@ check says FAIL, 5 it says UNKNOWN, 6 no capacity or quota, 130 interrupted.`,
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	hint := "trainyard --help lists the commands"
+	hint := cmd.CommandPath() + " --help lists the commands"
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}

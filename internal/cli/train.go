@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
@@ -69,6 +70,9 @@ func (o trainOptions) rehearsal() (workflow.Rehearsal, error) {
 	if o.diff && o.dryRun == string(workflow.RehearseClient) {
 		return "", fault.WithCode(fault.Usage, errors.New("--diff with --dry-run=client: only the server can tell what is different"))
 	}
+	if o.diff && o.output == "json" {
+		return "", fault.WithCode(fault.Usage, errors.New("--diff with --output json: a difference is text; --dry-run=server prints the RayCluster as JSON"))
+	}
 	if o.diff {
 		return workflow.RehearseDiff, nil
 	}
@@ -102,8 +106,10 @@ func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error 
 	err = a.inWorkspace(cmd.Context(), func(w workflow.Workspace) (err error) {
 		if rehearsal != "" {
 			text, err := w.Rehearse(cmd.Context(), request, rehearsal)
-			_, _ = fmt.Fprint(a.streams.Out, text) // Main asks the stream
-			return err
+			if err != nil {
+				return err
+			}
+			return a.printRehearsal(text, opts.output)
 		}
 		run, err = w.Train(cmd.Context(), request)
 		return err
@@ -112,6 +118,19 @@ func (a *app) train(cmd *cobra.Command, opts trainOptions, args []string) error 
 		a.printRun(run, opts.output)
 	}
 	return err
+}
+
+// printRehearsal writes what a run would apply: a manifest, or a difference.
+func (a *app) printRehearsal(text, output string) error {
+	if output == "json" && text != "" { // there is none of a run on this machine
+		object, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return fmt.Errorf("writing the RayCluster as JSON: %w", err)
+		}
+		text = string(object) + "\n"
+	}
+	_, _ = fmt.Fprint(a.streams.Out, text) // Main asks the stream
+	return nil
 }
 
 // printRun writes a run's result to standard output.

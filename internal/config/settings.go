@@ -243,7 +243,7 @@ var settings = []setting{
 	{
 		key: "kubernetes.patches", doc: "strategic merge patches of the RayCluster, the last word",
 		field: func(c *Config) any { return &c.Kubernetes.Patches },
-		rule:  mappings("a list such as [{spec: {suspend: true}}]", "a patch such as {spec: {suspend: true}}"),
+		rule:  mappings("a list such as [{metadata: {labels: {team: ml}}}]", "a patch such as {metadata: {labels: {team: ml}}}"),
 	},
 
 	{

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,6 +60,8 @@ func TestExplainTransport(t *testing.T) {
 	t.Cleanup(encrypted.Close)
 	plain := httptest.NewServer(http.HandlerFunc(refuse))
 	t.Cleanup(plain.Close)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	t.Cleanup(page.Close)
 	closed := httptest.NewTLSServer(http.HandlerFunc(refuse))
 	closed.Close()
 	// of 2001-09-09T01:46:40Z: {"exp":1000000000}
@@ -71,6 +74,7 @@ func TestExplainTransport(t *testing.T) {
 		{"no such host", "https://k8s.invalid", "{}", "the API server at https://k8s.invalid cannot be reached: lookup k8s.invalid", "VPN"},
 		{"certificate of an unknown authority", encrypted.URL, "{}", "is not to be trusted: x509: certificate signed by unknown authority", "older cluster"},
 		{"no TLS", strings.Replace(plain.URL, "http:", "https:", 1), "{}", "does not speak TLS", "proxies"},
+		{"a page", page.URL, "{}", "what answers at " + page.URL + " is no Kubernetes API server: invalid character '<'", "proxies"},
 		{"expired token", encrypted.URL + ", insecure-skip-tls-verify: true", token, "does not accept the credentials of context \"here\": its token expired at 2001-09-09T01:46:40Z", "log in again"},
 		{"plugin is missing", encrypted.URL, plugin("no-such-plugin"), "getting credentials from \"no-such-plugin\", which context \"here\" uses: executable no-such-plugin not found", "get it at example.com"},
 		{"plugin fails", encrypted.URL, plugin("false"), "executable false failed with exit code 1", "run it by hand to see more, and log in again: false"},

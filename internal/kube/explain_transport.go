@@ -3,6 +3,7 @@ package kube
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ func (c *Cluster) transportWords(err error) (text, hint string) {
 		invalid  x509.CertificateInvalidError
 		request  *url.Error
 		network  net.Error
+		syntax   *json.SyntaxError
 	)
 	switch {
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
@@ -31,6 +33,8 @@ func (c *Cluster) transportWords(err error) (text, hint string) {
 	case errors.As(err, &unverify), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
 		return fmt.Sprintf("the certificate of the API server at %s is not to be trusted: %s", c.Server, innermost(err)),
 			"the kubeconfig may be of an older cluster at the same address; have it written anew"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("what answers at %s is no Kubernetes API server: %s", c.Server, syntax), "check the server's address in the kubeconfig, and proxies on the way"
 	case errors.As(err, &network), errors.As(err, &request), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the API server at %s cannot be reached: %s", c.Server, innermost(err)),
 			"see that the cluster runs and that this machine may reach it: VPN, proxy, a private endpoint"

@@ -97,6 +97,9 @@ func decode(text []byte, before *rayv1.RayCluster) (*rayv1.RayCluster, error) {
 	if after.TypeMeta != before.TypeMeta || after.Name != before.Name || after.Namespace != before.Namespace {
 		return nil, errors.New("kind, name and namespace must stay")
 	}
+	if after.Spec.HeadGroupSpec.Template.Labels == nil && len(after.Spec.HeadGroupSpec.Template.Spec.Containers) == 0 {
+		return nil, errors.New("spec.headGroupSpec must stay: a Ray cluster has a head")
+	}
 	for _, label := range []string{ManagedByLabel, ClusterLabel, OwnerLabel} {
 		for _, labels := range append(podLabels(after), after.Labels) {
 			if labels[label] != before.Labels[label] {

@@ -103,6 +103,7 @@ func TestPatchesThatDoNotApply(t *testing.T) {
 		`{"spec": {"workerGroupSpecs": [{"replicas": 3}]}}`,
 		`[]`,
 		`{"spec": {"headGroupSpec": {"template": {"metadata": {"labels": null}}}}}`,
+		`{"spec": {"headGroupSpec": null}}`,
 	}
 	s.Set = []string{
 		"spec.suspend", "spec.workerGroupSpecs[2].replicas=3", "spec.workerGroupSpecs[x]=3", "spec.rayVersion.minor=1",

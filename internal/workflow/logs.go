@@ -23,7 +23,7 @@ import (
 // folder has that.
 func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.Writer) error {
 	if run.Current().Final() || !follow && run.Info.Owner.Alive() {
-		return storedLogs(run, out)
+		return w.storedLogs(run, out)
 	}
 	return w.liveLogs(ctx, run, follow, out)
 }
@@ -31,7 +31,7 @@ func (w Workspace) Logs(ctx context.Context, run *runs.Run, follow bool, out io.
 func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, follow bool, out io.Writer) error {
 	cluster, err := w.clusterOf(ctx, run)
 	if run.Info.State == runs.Lost && run.Dir != "" {
-		return storedLogs(run, out)
+		return w.storedLogs(run, out)
 	}
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (w Workspace) liveLogs(ctx context.Context, run *runs.Run, follow bool, out
 }
 
 // storedLogs writes the driver's log first, then the workers'.
-func storedLogs(run *runs.Run, out io.Writer) error {
+func (w Workspace) storedLogs(run *runs.Run, out io.Writer) error {
 	drivers, err := filepath.Glob(filepath.Join(run.LogDir(), "job-driver-*.log"))
 	if err != nil {
 		return fmt.Errorf("listing logs: %w", err)
@@ -62,6 +62,9 @@ func storedLogs(run *runs.Run, out io.Writer) error {
 	index, err := evidence.ReadIndex(run.LogDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the run was killed, or goes on
 		return err
+	}
+	if len(drivers)+len(workers) == 0 {
+		w.Story.Note(fmt.Sprintf("run %s has no output: %s", run.Info.ID, cmp.Or(run.Info.Message, string(run.Info.State))))
 	}
 	for _, path := range append(drivers, workers...) {
 		entry, known := index[filepath.Base(path)]

@@ -9,8 +9,11 @@ import (
 	"sync"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/rayjob"
 )
@@ -57,7 +60,20 @@ func rayClusters(ctx context.Context, k *kube.Cluster) ([]rayv1.RayCluster, erro
 	if err := k.List(ctx, &found, client.InNamespace(k.Namespace), kube.Owner{}.Selector()); err != nil {
 		return nil, fmt.Errorf("listing Ray clusters: %w", err)
 	}
+	if len(found.Items) == 0 {
+		return nil, missing(ctx, k)
+	}
 	return found.Items, nil
+}
+
+// missing is about a namespace that is not there. Who may not see namespaces is
+// told nothing.
+func missing(ctx context.Context, k *kube.Cluster) error {
+	if err := k.Get(ctx, client.ObjectKey{Name: k.Namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fault.WithHint("kubectl get namespaces lists those that there are; --namespace names one",
+		fmt.Errorf("listing Ray clusters: there is no namespace %q", k.Namespace))
 }
 
 // jobsOf asks a head for the jobs that it remembers, the newest first. Surveys of

@@ -31,7 +31,7 @@ func (e eye) getJSON(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("reading the answer to %s: %w", path, err)
+		return e.cluster.Explain(fmt.Errorf("reading the answer to %s: %w", path, err))
 	}
 	return nil
 }
