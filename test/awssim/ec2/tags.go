@@ -126,7 +126,7 @@ func (s *Service) createTags(c *world.Call, in tagsIn) (done, error) {
 
 func (s *Service) deleteTags(c *world.Call, in tagsIn) (done, error) {
 	return s.changeTags(c, in, func(m *meta) error {
-		m.Tags = slices.DeleteFunc(m.Tags, func(have Tag) bool {
+		m.Tags = slices.DeleteFunc(slices.Clone(m.Tags), func(have Tag) bool { // answers that are repeated keep what they said
 			return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t Tag) bool {
 				return t.Key == have.Key && (t.Value == "" || t.Value == have.Value)
 			})

@@ -26,7 +26,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", s.wallClock().UTC().Format(http.TimeFormat))
 	signature, err := sigv4.Parse(r)
 	if err != nil {
-		wire.Service{Name: "awssim", Protocol: wire.Query}.Fail(reply(w, r, 0), unsigned(err))
+		wire.Service{Name: "awssim", Protocol: wire.Query}.Fail(reply(w, r, requestID(&world.Record{})), unsigned(err))
 		return
 	}
 	service, ok := s.services[signature.Service]
@@ -53,23 +53,30 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 		s.withhold(r, record, fault)
 	}
 
-	answer, err := func() (any, error) {
+	var answer []byte
+	err := func() error {
 		switch err := s.authenticate(r, body, service, credentials{signature, account, principal}); {
 		case err != nil:
-			return nil, err
+			return err
 		case malformed != nil:
-			return nil, malformed
+			return malformed
 		case throttled != nil:
-			return nil, throttled
+			return throttled
 		case fault != nil && fault.Kind == world.Fail:
-			return nil, fault.Err()
+			return fault.Err()
 		}
 		operation, ok := s.operations[service.Name][request.Action]
 		if !ok {
-			return nil, unknownAction(service, request.Action)
+			return unknownAction(service, request.Action)
 		}
 		call := &world.Call{Account: account, Principal: principal, Region: signature.Region, Request: request}
-		return s.World.Do(call, record, operation)
+		return s.World.Do(call, record, func(c *world.Call) error {
+			found, err := operation(c)
+			if err == nil {
+				answer = service.Encode(requestID(record), request.Action, found)
+			}
+			return err
+		})
 	}()
 	outcome := "ok"
 	if err != nil {
@@ -86,10 +93,10 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, body []byte, signa
 		s.World.End(record, outcome) // before the caller can know
 	}
 	if err != nil {
-		service.Fail(reply(w, r, record.Number), err)
+		service.Fail(reply(w, r, requestID(record)), err)
 		return
 	}
-	service.Respond(reply(w, r, record.Number), request.Action, answer)
+	service.Respond(reply(w, r, requestID(record)), answer)
 }
 
 // withhold ends a call that gets no answer.
@@ -143,10 +150,10 @@ func unknownAction(service wire.Service, action string) error {
 	return wire.Errorf(code[service.Protocol], "awssim does not know the action %s of %s", action, service.Name)
 }
 
-// reply is where the answer to a call goes; its number is in the request's id.
-func reply(w http.ResponseWriter, r *http.Request, number int) wire.Reply {
-	return wire.Reply{
-		ResponseWriter: w, RequestID: fmt.Sprintf("a35501ab-0000-4000-8000-%012d", number),
-		Gzip: strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"),
-	}
+// requestID has the number of the call in it.
+func requestID(r *world.Record) string { return fmt.Sprintf("a35501ab-0000-4000-8000-%012d", r.Number) }
+
+// reply is where the answer to a call goes.
+func reply(w http.ResponseWriter, r *http.Request, id string) wire.Reply {
+	return wire.Reply{ResponseWriter: w, RequestID: id, Gzip: strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")}
 }

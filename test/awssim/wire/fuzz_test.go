@@ -46,7 +46,7 @@ func fuzz(f *testing.F, service Service, request func(body string) *http.Request
 			}
 			return
 		}
-		service.Respond(Reply{ResponseWriter: httptest.NewRecorder(), RequestID: "id"}, got.Action, in)
+		service.Respond(Reply{ResponseWriter: httptest.NewRecorder(), RequestID: "id"}, service.Encode("id", got.Action, in))
 	})
 }
 
@@ -138,7 +138,7 @@ func TestAnswers(t *testing.T) {
 		},
 	} {
 		w := httptest.NewRecorder()
-		test.service.Respond(Reply{ResponseWriter: w, RequestID: "id"}, "A", answer)
+		test.service.Respond(Reply{ResponseWriter: w, RequestID: "id"}, test.service.Encode("id", "A", answer))
 		if got := w.Body.Bytes(); !bytes.Contains(got, []byte(test.want)) {
 			t.Errorf("%s: got\n%s\nwant in it\n%s", name, got, test.want)
 		}

@@ -16,14 +16,14 @@ type Reply struct {
 	Gzip      bool // the client takes what is packed
 }
 
-// Respond writes the answer to an action.
-func (s Service) Respond(r Reply, action string, answer any) {
+// Encode is the answer to an action as it goes over the wire.
+func (s Service) Encode(requestID, action string, answer any) []byte {
 	var out bytes.Buffer
 	switch s.Protocol {
 	case EC2:
 		x := xmlWriter{out: &out, item: "item", rename: lowerFirst}
 		fmt.Fprintf(&out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<%sResponse xmlns="http://ec2.amazonaws.com/doc/%s/">`, action, s.Version)
-		x.element("requestId", r.RequestID)
+		x.element("requestId", requestID)
 		x.members(answer)
 		fmt.Fprintf(&out, `</%sResponse>`, action)
 	case Query:
@@ -31,13 +31,16 @@ func (s Service) Respond(r Reply, action string, answer any) {
 		fmt.Fprintf(&out, `<%sResponse xmlns="https://%s.amazonaws.com/doc/%s/"><%sResult>`, action, s.Name, s.Version, action)
 		x.members(answer)
 		fmt.Fprintf(&out, `</%sResult><ResponseMetadata>`, action)
-		x.element("RequestId", r.RequestID)
+		x.element("RequestId", requestID)
 		fmt.Fprintf(&out, `</ResponseMetadata></%sResponse>`, action)
 	default:
 		writeJSON(&out, answer, s.Protocol == REST)
 	}
-	s.send(r, http.StatusOK, out.Bytes())
+	return out.Bytes()
 }
+
+// Respond sends an answer that Encode made.
+func (s Service) Respond(r Reply, answer []byte) { s.send(r, http.StatusOK, answer) }
 
 // Fail writes an error.
 func (s Service) Fail(r Reply, err error) {

@@ -103,8 +103,9 @@ func (w *World) Begin(r Record, protocol wire.Protocol) (*Record, *Fault, error)
 	return &r, nil, w.wait(&r, protocol, r.Time)
 }
 
-// Do runs an operation for a caller.
-func (w *World) Do(c *Call, r *Record, do Operation) (any, error) {
+// Do runs what a caller asks for. The world's objects are only what they are
+// while it runs: what is told of them must be written down in it.
+func (w *World) Do(c *Call, r *Record, do func(*Call) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.World, c.Now, c.record = w, w.Clock.Now(), r
