@@ -112,8 +112,8 @@ func (s *Service) settleReservation(key place, v *Reservation, now time.Time) {
 		}
 	}
 	s.start(key.account, key.region, v, now)
-	if !v.EndDate.IsZero() && !now.Before(v.EndDate) && v.open() {
-		s.finish(key.account, key.region, v, "expired", v.EndDate)
+	if end := v.EndDate.Add(time.Duration(s.world.Conditions.LateEnd)); !v.EndDate.IsZero() && !now.Before(end) && v.open() {
+		s.finish(key.account, key.region, v, "expired", end)
 	}
 }
 

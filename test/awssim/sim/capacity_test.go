@@ -62,6 +62,21 @@ func TestReservationExpires(t *testing.T) {
 	}
 }
 
+// AWS ends a reservation up to an hour after its end date; what that costs is seen.
+func TestReservationExpiresLate(t *testing.T) {
+	seed := frozen(func(seed *world.Seed) { seed.Conditions.LateEnd = world.Duration(time.Hour) })
+	s := sim.Start(t, seed)
+	end := seed.Start.Add(30 * time.Minute)
+	_, err := reserve(ec2.NewFromConfig(admin(s, "us-east-1")), "us-east-1d", 1, func(in *ec2.CreateCapacityReservationInput) {
+		in.EndDate, in.EndDateType = &end, types.EndDateTypeLimited
+	})
+	noError(t, err)
+	s.World.Clock.Advance(time.Hour)
+	wantUSD(t, s, g6, g6)
+	s.World.Clock.Advance(4 * time.Hour)
+	wantUSD(t, s, 1.5*g6, 0)
+}
+
 func TestInstancesInReservation(t *testing.T) {
 	s := sim.Start(t, frozen())
 	c := ec2.NewFromConfig(admin(s, "us-east-1"))

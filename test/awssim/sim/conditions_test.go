@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,30 @@ func TestThrottling(t *testing.T) {
 		if got != "" {
 			t.Errorf("a second later the answer is %q", got)
 		}
+	}
+}
+
+// A limit without an action is one for all of them; one with an action is for it alone.
+func TestLimitsOfActions(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit world.Limit
+		want  []string // of DescribeVpcs, DescribeSubnets and DescribeVpcs again
+	}{
+		"all together":   {world.Limit{Rate: 1, Burst: 1}, []string{"", "RequestLimitExceeded", "RequestLimitExceeded"}},
+		"of the service": {world.Limit{Service: "ec2", Rate: 1, Burst: 2}, []string{"", "", "RequestLimitExceeded"}},
+		"each of some":   {world.Limit{Action: "Describe*", Rate: 1, Burst: 1}, []string{"", "", "RequestLimitExceeded"}},
+		"of another":     {world.Limit{Action: "DescribeSubnets", Rate: 1, Burst: 1}, []string{"", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sim.Start(t, frozen(func(seed *world.Seed) { seed.Conditions.Limits = []world.Limit{test.limit} }))
+			c := ec2.NewFromConfig(admin(s, "us-east-1"))
+			_, first := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+			_, second := c.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+			_, third := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+			if got := []string{code(first), code(second), code(third)}; !slices.Equal(got, test.want) {
+				t.Errorf("the answers are %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"math"
 	"net/http"
 	"time"
 
@@ -17,6 +16,7 @@ type Conditions struct {
 	Consistency Duration  `json:"consistency,omitempty"` // for so long a new object is not seen
 	Assessing   Duration  `json:"assessing,omitempty"`   // for so long a new capacity reservation is not active yet
 	Pending     Duration  `json:"pending,omitempty"`     // for so long one has its capacity, but is not active, and not billed
+	LateEnd     Duration  `json:"lateEnd,omitempty"`     // for so long one goes on after its end date, and is billed: AWS takes up to an hour
 	Skew        Duration  `json:"skew,omitempty"`        // by which AWS's clock, which signatures are held to, is ahead of the client's
 }
 
@@ -24,16 +24,6 @@ type Conditions struct {
 type Latency struct {
 	Region string   `json:"region,omitempty"`
 	Delay  Duration `json:"delay"`
-}
-
-// Limit is a token bucket for each account, region and action. It is filled by
-// the simulated clock.
-type Limit struct {
-	Service string  `json:"service,omitempty"`
-	Action  string  `json:"action,omitempty"`
-	Region  string  `json:"region,omitempty"`
-	Rate    float64 `json:"rate"`  // requests a second
-	Burst   float64 `json:"burst"` // requests at once
 }
 
 // Fault is something that goes wrong with calls.
@@ -106,56 +96,4 @@ func (c *Conditions) Delay(region string) time.Duration {
 		}
 	}
 	return time.Duration(delay)
-}
-
-type bucket struct {
-	tokens float64
-	filled time.Time
-}
-
-// wait takes a token of each bucket of the call; it returns an error that says
-// how long the caller should have waited, or nil if there were tokens.
-func (w *World) wait(r *Record, protocol wire.Protocol, now time.Time) error {
-	var wait float64
-	for i, l := range w.Conditions.Limits {
-		if !fits(l.Service, r.Service) || !fits(l.Action, r.Action) || !fits(l.Region, r.Region) || l.Rate <= 0 {
-			continue
-		}
-		key := bucketKey{i, r.Account, r.Region, r.Service, r.Action}
-		b, ok := w.buckets[key]
-		if !ok {
-			b = &bucket{tokens: l.Burst, filled: now}
-			w.buckets[key] = b
-		}
-		b.tokens = min(max(l.Burst, 1), b.tokens+now.Sub(b.filled).Seconds()*l.Rate)
-		b.filled = now
-		if b.tokens < 1 {
-			wait = max(wait, (1-b.tokens)/l.Rate)
-			continue
-		}
-		b.tokens--
-	}
-	if wait == 0 {
-		return nil
-	}
-	return throttled(protocol, time.Duration(math.Ceil(wait*1000))*time.Millisecond)
-}
-
-type bucketKey struct {
-	limit                            int
-	account, region, service, action string
-}
-
-func throttled(protocol wire.Protocol, wait time.Duration) error {
-	e := &wire.Error{Code: "ThrottlingException", Message: "Rate exceeded", Status: http.StatusBadRequest, RetryAfter: wait}
-	switch protocol {
-	case wire.EC2:
-		e.Code, e.Message, e.Status = "RequestLimitExceeded", "Request limit exceeded.", http.StatusServiceUnavailable
-	case wire.Query:
-		e.Code = "Throttling"
-	case wire.REST:
-		e.Code, e.Message, e.Status = "TooManyRequestsException", "Too Many Requests", http.StatusTooManyRequests
-	case wire.JSON:
-	}
-	return e
 }

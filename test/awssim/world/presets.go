@@ -31,8 +31,11 @@ func Distances() []Latency {
 	return distances
 }
 
-// DocumentedLimits are request limits as AWS documents them, for each account
-// and region; those of Service Quotas and Pricing are not public and guessed.
+// DocumentedLimits are request limits as AWS documents them, for each account,
+// region and action; those of Service Quotas and Pricing are not public and
+// guessed. EC2 has others for what a call makes, instances a second, which are
+// left out. Source: "Request throttling for the Amazon EC2 API" of its developer
+// guide.
 func DocumentedLimits() []Limit {
 	return []Limit{
 		{Service: "ec2", Action: "Describe*", Rate: 20, Burst: 100},
@@ -41,7 +44,7 @@ func DocumentedLimits() []Limit {
 		{Service: "ec2", Action: "Delete*", Rate: 5, Burst: 50},
 		{Service: "ec2", Action: "RunInstances", Rate: 2, Burst: 5},
 		{Service: "ec2", Action: "TerminateInstances", Rate: 5, Burst: 100},
-		{Service: "servicequotas", Rate: 5, Burst: 10},
-		{Service: "pricing", Rate: 10, Burst: 10},
+		{Service: "servicequotas", Action: "*", Rate: 5, Burst: 10},
+		{Service: "pricing", Action: "*", Rate: 10, Burst: 10},
 	}
 }
