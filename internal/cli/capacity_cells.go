@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/trainyard/trainyard/internal/capacity"
 	"github.com/trainyard/trainyard/internal/ui"
@@ -83,46 +82,6 @@ func money(r capacity.Ranked, usd *float64, times int, part capacity.Part) strin
 		return unknownOr(r, part)
 	}
 	return fmt.Sprintf("%.2f", *usd*float64(times))
-}
-
-func columnWidths(table [][]string) []int {
-	widths := make([]int, len(table[0]))
-	for _, row := range table {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
-}
-
-func tableWidth(table [][]string) int {
-	width := -2 // there are two blanks between columns
-	for _, w := range columnWidths(table) {
-		width += w + 2
-	}
-	return width
-}
-
-// columns aligns cells, two blanks apart, prices to the right.
-func columns(table [][]string, explain bool, why []string) string {
-	widths := columnWidths(table)
-	var b strings.Builder
-	for n, row := range table {
-		var line strings.Builder
-		for i, cell := range row {
-			blanks := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if strings.Contains(table[0][i], "$") {
-				line.WriteString(blanks + cell + "  ")
-			} else {
-				line.WriteString(cell + blanks + "  ")
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		if explain && n > 0 {
-			b.WriteString("  " + hang(why[n-1], 2) + "\n")
-		}
-	}
-	return b.String()
 }
 
 // hang wraps text to the width of a page, with an indent from the second line on.

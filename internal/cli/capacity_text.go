@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/trainyard/trainyard/internal/capacity"
 	"github.com/trainyard/trainyard/internal/instancetype"
@@ -73,13 +74,27 @@ func capacityTable(ranked []capacity.Ranked, need capacity.Need, most int, expla
 	if len(table) == 1 {
 		return ""
 	}
+	lines := ui.Align(table, isPrice)
 	for _, name := range leastMissed {
-		if tableWidth(table) <= ui.Columns {
+		if widest(lines) <= ui.Columns {
 			break
 		}
 		table = withoutColumn(table, name)
+		lines = ui.Align(table, isPrice)
 	}
-	return columns(table, explain, why)
+	if explain {
+		for i, reason := range why {
+			lines[i+1] += "\n  " + hang(reason, 2)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func widest(lines []string) (columns int) {
+	for _, line := range lines {
+		columns = max(columns, utf8.RuneCountInString(line))
+	}
+	return columns
 }
 
 // leastMissed are the columns that go where there is no room for all; the other

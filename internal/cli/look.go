@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,14 +157,15 @@ elsewhere, as for attach.`,
 	return cmd
 }
 
-// printTable aligns rows in columns two blanks apart.
-func printTable(out io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
+// printTable writes a table, whose first row is its head.
+func printTable(out io.Writer, table [][]string) {
+	for _, line := range ui.Align(table, isPrice) {
+		_, _ = fmt.Fprintln(out, line) // Main asks the stream
 	}
-	_ = t.Flush() // the reader is gone
 }
+
+// isPrice tells whether a column is of dollars, which stand at the right.
+func isPrice(head string) bool { return strings.Contains(head, "$") }
 
 func ago(t time.Time) string { return ui.Duration(time.Since(t)) + " ago" }
 

@@ -70,5 +70,5 @@ func (a *app) printTypes(all []workflow.TypePrice, output string) {
 			fmt.Sprint(t.EFA), fmt.Sprint(t.NetworkGbps), direct, usd,
 		})
 	}
-	_, _ = fmt.Fprint(a.streams.Out, columns(rows, false, nil)) // Main asks the stream
+	printTable(a.streams.Out, rows)
 }

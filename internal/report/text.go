@@ -97,9 +97,8 @@ func (t *text) jobs(r fabric.Report) {
 	for i, job := range jobs[:min(len(jobs), mostJobs)] {
 		table = append(table, jobCells(job, names[i]))
 	}
-	widths := fit(table, 1, longestCause)
-	for i, cells := range table {
-		line := cellLine(cells, widths)
+	fit(table, 1, longestCause)
+	for i, line := range ui.Align(table, nil) {
 		outcome := string(jobs[i].Verdict.Verdict)
 		t.line(t.paint(styleOf(jobs[i].Verdict.Verdict), outcome) + line[len(outcome):])
 	}
@@ -120,9 +119,9 @@ func jobCells(job fabric.Job, name string) []string {
 	return []string{string(v.Verdict), name, networkOf(v.Transport), ranks, string(v.Cause)}
 }
 
-// fit cleans the cells, clips them to most columns, and returns the widths of
-// the columns of the table. Names get the room that the others leave.
-func fit(table [][]string, names, most int) []int {
+// fit cleans the cells and clips them to most columns. Names get the room that
+// the others leave.
+func fit(table [][]string, names, most int) {
 	widths := make([]int, len(table[0]))
 	for _, cells := range table {
 		for i, cell := range cells {
@@ -133,17 +132,15 @@ func fit(table [][]string, names, most int) []int {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
 	}
-	others := len(widths) - 1
+	others := 0
 	for i, width := range widths {
 		if i != names {
-			others += width + 1
+			others += width + 2
 		}
 	}
-	widths[names] = min(widths[names], max(ui.Columns-others, leastName))
 	for _, cells := range table {
-		cells[names] = clip(cells[names], widths[names])
+		cells[names] = clip(cells[names], max(ui.Columns-others, leastName))
 	}
-	return widths
 }
 
 // worstFirst orders jobs as their verdicts count.
@@ -202,15 +199,16 @@ func (t *text) table(v fabric.Verdict) {
 			table = append(table, e.row.cells())
 		}
 	}
-	widths := fit(table, 0, mostCell)
-	t.line(t.paint(ui.Faint, cellLine(table[0], widths)))
+	fit(table, 0, mostCell)
+	lines := ui.Align(table, nil)
+	t.line(t.paint(ui.Faint, lines[0]))
 	next := 1
 	for _, e := range entries {
 		if e.more > 0 {
 			t.line(t.paint(ui.Faint, clean(e.moreText())))
 			continue
 		}
-		line := cellLine(table[next], widths)
+		line := lines[next]
 		next++
 		if e.row.how.standing == wrong && v.Verdict == fabric.Fail {
 			line = t.paint(ui.Red, line)
@@ -234,14 +232,6 @@ func clip(s string, width int) string {
 	}
 	head := (width - 1) / 2
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
-}
-
-func cellLine(cells []string, widths []int) string {
-	var b strings.Builder
-	for i, cell := range cells {
-		b.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-	}
-	return strings.TrimRight(b.String(), " ")
 }
 
 // labelWidth is the column in which advice begins.
