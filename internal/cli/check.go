@@ -66,17 +66,13 @@ func (a *app) check(cmd *cobra.Command, opts checkOptions) error {
 	if err != nil {
 		return err
 	}
-	me, err := userName()
-	if err != nil {
-		return err
-	}
 	if err := a.notePlainValues(cfg); err != nil {
 		return err
 	}
 	if opts.fix && !opts.yes && !isTerminal(os.Stdin) {
 		return fault.WithCode(fault.Usage, errors.New("--fix asks before it installs, and there is nobody to ask: add --yes"))
 	}
-	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: me})
+	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: userName()})
 	if err != nil {
 		return err
 	}

@@ -56,11 +56,7 @@ func (a *app) render(cmd *cobra.Command, opts renderOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	me, err := userName()
-	if err != nil {
-		return err
-	}
-	manifest, err := workflow.Render(workflow.RenderRequest{Config: cfg, User: me, Kind: opts.kind, Set: opts.set})
+	manifest, err := workflow.Render(workflow.RenderRequest{Config: cfg, User: userName(), Kind: opts.kind, Set: opts.set})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,10 +140,6 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 	if err != nil {
 		return w, nil, err
 	}
-	me, err := userName()
-	if err != nil {
-		return w, nil, err
-	}
 	sink, end := a.streams.Teller(mode)
 	story := ui.NewStory(sink)
 	return workflow.Workspace{
@@ -152,7 +149,7 @@ func (a *app) workspace(ctx context.Context) (w workflow.Workspace, end func(), 
 		Environ:  os.Environ(),
 		Story:    story,
 		Version:  buildVersion(),
-		User:     me,
+		User:     userName(),
 		Lookup:   os.LookupEnv,
 		Hard:     a.signals.hard,
 		Detach:   a.signals.hangUp,
@@ -176,13 +173,19 @@ func (a *app) inWorkspace(ctx context.Context, story func(workflow.Workspace) er
 	return story(w)
 }
 
-// userName is who works here.
-func userName() (string, error) {
-	me, err := user.Current()
-	if err != nil {
-		return "", fault.WithHint("set USER", fmt.Errorf("asking who you are: %w", err))
+// userEnv says who works here where several share a login.
+const userEnv = "TRAINYARD_USER"
+
+// userName is who works here, to whom clusters and reservations belong. A user of
+// this machine that has no name, as containers run, is known by number.
+func userName() string {
+	if name := os.Getenv(userEnv); name != "" {
+		return name
 	}
-	return me.Username, nil
+	if me, err := user.Current(); err == nil {
+		return me.Username
+	}
+	return strconv.Itoa(os.Getuid())
 }
 
 // folders are the user's cache folder, for what can be made again, and state

@@ -158,6 +158,42 @@ func TestLookForCRD(t *testing.T) {
 	}
 	l.Until("end of the CRDs", func() bool { return len(ray()) == 0 })
 	l.want(l.check(l.admin, l.need(1)), "kuberay API", Problem, "not installed")
+
+	for version, says := range map[string]string{
+		"v1alpha1": "ray.io/v1 is not served, only v1alpha1: the CRDs are of KubeRay 0.x",
+		"v1":       "the CRD of RayCluster has no authOptions: it is older than KubeRay 1.5",
+	} {
+		old := oldRayCluster(version)
+		l.Must(l.admin.Create(t.Context(), old))
+		l.Until("RayCluster "+version, func() bool {
+			return len(find(l.check(l.admin, l.need(1)), "kuberay API")) == 1 && len(ray()) == 1
+		})
+		l.Until("schema of RayCluster "+version, func() bool {
+			return find(l.check(l.admin, l.need(1)), "kuberay API")[0].Level == Problem
+		})
+		l.want(l.check(l.admin, l.need(1)), "kuberay API", Problem, says)
+		l.Must(l.admin.Delete(t.Context(), old))
+		l.Until("end of RayCluster "+version, func() bool { return len(ray()) == 0 })
+	}
+}
+
+// oldRayCluster defines RayCluster as KubeRay of old did, in one version.
+func oldRayCluster(version string) *apiextensionsv1.CustomResourceDefinition {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"rayVersion": text}}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "rayclusters." + rayGroup},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: rayGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "RayCluster", ListKind: "RayClusterList", Plural: "rayclusters", Singular: "raycluster"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
+				}},
+			}},
+		},
+	}
 }
 
 // waitForRay waits until RayClusters can be listed again.
