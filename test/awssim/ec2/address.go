@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var addressKind = kind{"elastic-ip", "allocation ID", "InvalidAllocationID.NotFound", pages{5, 1000}}
+var addressKind = kind{"elastic-ip", "allocation ID", "InvalidAllocationID.NotFound", pages{5, 1000}, nil}
 
 // addressUSD is the price of an address, an hour, from AWS's public price page.
 const addressUSD = 0.005

@@ -11,13 +11,17 @@ import (
 
 // Of Capacity Blocks, from AWS's documentation.
 const (
-	blockStart   = 11*time.Hour + 30*time.Minute // of the day, UTC
-	maxBlockSize = 64                            // instances
-	blockAhead   = 56                            // days in which a block may start
-	blockPrice   = 0.9                           // of the On-Demand price: AWS's own changes with demand
-	usdPerVCPU   = 0.25                          // an hour, of types that have no On-Demand price
-	endsEarly    = 30 * time.Minute              // before the end of a block its instances are ended
+	blockStart = 11*time.Hour + 30*time.Minute // of the day, UTC
+	blockAhead = 56                            // days in which a block may start
+	blockPrice = 0.9                           // of the On-Demand price: AWS's own changes with demand
+	usdPerVCPU = 0.25                          // an hour, of types that have no On-Demand price
+	endsEarly  = 30 * time.Minute              // before the end of a block its instances are ended
 )
+
+// blockSizes are how many instances a block may have. Source: "Capacity Blocks
+// for ML" of the EC2 user guide, whose newer editions say only that 64 are the
+// most. How AWS answers other numbers is not documented; here nothing is offered.
+var blockSizes = []int{1, 2, 4, 8, 16, 32, 64}
 
 // offering is a Capacity Block that can be bought.
 type offering struct {
@@ -52,20 +56,21 @@ type describeOfferingsOut struct {
 }
 
 // describeOfferings answers what could be bought; where a request is larger
-// than what there is, nothing, without an error.
+// than what there is, or of no size that there is, nothing, without an error.
 func (s *Service) describeOfferings(c *world.Call, in describeOfferingsIn) (out describeOfferingsOut, err error) {
 	t, ok := s.world.Facts.Types[in.InstanceType]
-	count := max(in.InstanceCount, 1)
 	switch {
 	case !ok || !slices.Contains(t.UsageClasses(), capacityBlock):
 		return out, wire.Errorf("InvalidParameterValue", "The instance type %s is not supported for Capacity Blocks", in.InstanceType)
+	case in.InstanceCount < 1:
+		return out, wire.Errorf("InvalidParameterValue", "%d is an invalid value for InstanceCount", in.InstanceCount)
 	case !validHours(in.Hours):
 		return out, wire.Errorf("InvalidParameterValue", "%d is an invalid value for CapacityDurationHours: 1 to 14 days, or weeks up to 182 days", in.Hours)
 	}
 	var found []*offering
 	for _, zone := range c.Account.Zones(c.RegionFacts()) {
-		if slices.Contains(t.Zones, zone.ID) && count <= min(maxBlockSize, s.world.Blocks(zone.ID, in.InstanceType)) {
-			found = append(found, s.offer(c, in, zone, count)...)
+		if slices.Contains(t.Zones, zone.ID) && slices.Contains(blockSizes, in.InstanceCount) && in.InstanceCount <= s.world.Blocks(zone.ID, in.InstanceType) {
+			found = append(found, s.offer(c, in, zone)...)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *offering) int { return a.StartDate.Compare(b.StartDate) })
@@ -85,7 +90,7 @@ func validHours(hours int) bool {
 }
 
 // offer makes the offerings of one zone: up to three, some days apart.
-func (s *Service) offer(c *world.Call, in describeOfferingsIn, zone world.Zone, count int) (found []*offering) {
+func (s *Service) offer(c *world.Call, in describeOfferingsIn, zone world.Zone) (found []*offering) {
 	first := c.Now.Truncate(24 * time.Hour).Add(blockStart)
 	for day := 1 + dice(zone.ID, in.InstanceType)%5; day <= blockAhead && len(found) < 3; day += 2 + dice(in.InstanceType, zone.ID)%7 {
 		start := first.AddDate(0, 0, day)
@@ -93,10 +98,10 @@ func (s *Service) offer(c *world.Call, in describeOfferingsIn, zone world.Zone, 
 		if start.Before(in.StartDateRange) || !in.EndDateRange.IsZero() && end.After(in.EndDateRange) {
 			continue
 		}
-		usd := s.blockUSD(c.Region, in.InstanceType) * float64(in.Hours*count)
+		usd := s.blockUSD(c.Region, in.InstanceType) * float64(in.Hours*in.InstanceCount)
 		found = append(found, &offering{
-			ID:           fmt.Sprintf("cb-0%016x", uint64(dice(zone.ID, in.InstanceType, start.String(), fmt.Sprint(count, in.Hours)))),
-			InstanceType: in.InstanceType, AvailabilityZone: zone.Name, InstanceCount: count, StartDate: start, EndDate: end,
+			ID:           fmt.Sprintf("cb-0%016x", uint64(dice(zone.ID, in.InstanceType, start.String(), fmt.Sprint(in.InstanceCount, in.Hours)))),
+			InstanceType: in.InstanceType, AvailabilityZone: zone.Name, InstanceCount: in.InstanceCount, StartDate: start, EndDate: end,
 			Hours: in.Hours, Minutes: in.Hours * 60, UpfrontFee: fmt.Sprintf("%.4f", usd), CurrencyCode: "USD", Tenancy: "default",
 			zone: zone.ID, usd: usd,
 		})

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,6 +81,7 @@ type kind struct {
 	name     string // "vpc ID"
 	missing  string // "InvalidVpcID.NotFound"
 	pages    pages
+	ids      *regexp.Regexp // what an id looks like; nil: all that is not one does not exist
 }
 
 // pages is how many objects may be asked for at once.
@@ -89,6 +91,10 @@ type pages struct{ least, most int }
 var manyPages = pages{5, 1000}
 
 func (k kind) notFound(id string) error {
+	if k.ids != nil && !k.ids.MatchString(id) {
+		malformed := strings.TrimSuffix(k.missing, "NotFound") + "Malformed"
+		return wire.Errorf(malformed, "The %s '%s' is malformed", k.name, id)
+	}
 	return wire.Errorf(k.missing, "The %s '%s' does not exist", k.name, id)
 }
 

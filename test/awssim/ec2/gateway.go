@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var internetGatewayKind = kind{"internet-gateway", "internetGateway ID", "InvalidInternetGatewayID.NotFound", pages{5, 1000}}
+var internetGatewayKind = kind{"internet-gateway", "internetGateway ID", "InvalidInternetGatewayID.NotFound", pages{5, 1000}, nil}
 
 // InternetGateway leads from a VPC to the internet.
 type InternetGateway struct {

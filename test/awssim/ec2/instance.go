@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var instanceKind = kind{"instance", "instance ID", "InvalidInstanceID.NotFound", pages{5, 1000}}
+var instanceKind = kind{"instance", "instance ID", "InvalidInstanceID.NotFound", pages{5, 1000}, nil}
 
 // How long an instance takes to run, to end, and is seen after that.
 const (

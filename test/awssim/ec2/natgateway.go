@@ -6,7 +6,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var natGatewayKind = kind{"natgateway", "NAT gateway ID", "NatGatewayNotFound", pages{5, 1000}}
+var natGatewayKind = kind{"natgateway", "NAT gateway ID", "NatGatewayNotFound", pages{5, 1000}, nil}
 
 // natGatewayUSD is the price of a NAT gateway in us-east-1, an hour, from AWS's
 // public price page.

@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var placementGroupKind = kind{"placement-group", "Placement Group", "InvalidPlacementGroup.Unknown", pages{5, 1000}}
+var placementGroupKind = kind{"placement-group", "Placement Group", "InvalidPlacementGroup.Unknown", pages{5, 1000}, nil}
 
 // PlacementGroup keeps instances close to each other, or apart.
 type PlacementGroup struct {

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"regexp"
 	"strconv"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var reservationKind = kind{"capacity-reservation", "CapacityReservation ID", "InvalidCapacityReservationId.NotFound", pages{1, 1000}}
+var reservationKind = kind{"capacity-reservation", "CapacityReservation ID", "InvalidCapacityReservationId.NotFound", pages{1, 1000}, regexp.MustCompile(`^cr-([0-9a-f]{8}|[0-9a-f]{17})$`)}
 
 // The states of a reservation that has not ended; it ends as expired, cancelled
 // or failed.

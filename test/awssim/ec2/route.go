@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var routeTableKind = kind{"route-table", "routeTable ID", "InvalidRouteTableID.NotFound", pages{5, 100}}
+var routeTableKind = kind{"route-table", "routeTable ID", "InvalidRouteTableID.NotFound", pages{5, 100}, nil}
 
 // RouteTable says where the traffic of subnets goes. A subnet is private if no
 // route of its table leads to an internet gateway.

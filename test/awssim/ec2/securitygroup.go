@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-var securityGroupKind = kind{"security-group", "security group", "InvalidGroup.NotFound", pages{5, 1000}}
+var securityGroupKind = kind{"security-group", "security group", "InvalidGroup.NotFound", pages{5, 1000}, nil}
 
 // SecurityGroup says which traffic may reach, and leave, what is in it.
 type SecurityGroup struct {

@@ -51,8 +51,8 @@ func (s *Service) spotScores(c *world.Call, in spotScoresIn) (out spotScoresOut,
 	}
 	regions := in.RegionNames
 	if len(regions) == 0 {
-		for name, r := range s.world.Facts.Regions {
-			if r.Partition == c.Account.Partition && c.Account.OptInStatus(name, r) != "not-opted-in" {
+		for name := range s.world.Facts.Regions {
+			if s.usable(c, name) {
 				regions = append(regions, name)
 			}
 		}
@@ -69,6 +69,12 @@ func (s *Service) spotScores(c *world.Call, in spotScoresIn) (out spotScoresOut,
 	})
 	out.Scores, out.NextToken, err = world.Page(c, in.Paging, scorePages.most, scores[:min(len(scores), maxScores)])
 	return out, err
+}
+
+// usable tells whether the caller's account has a region.
+func (s *Service) usable(c *world.Call, region string) bool {
+	r, ok := s.world.Facts.Regions[region]
+	return ok && r.Partition == c.Account.Partition && c.Account.OptInStatus(region, r) != "not-opted-in"
 }
 
 func (s *Service) checkScores(c *world.Call, in spotScoresIn) error {
@@ -91,7 +97,7 @@ func (s *Service) checkScores(c *world.Call, in spotScoresIn) error {
 		}
 	}
 	for _, name := range in.RegionNames {
-		if r, ok := s.world.Facts.Regions[name]; !ok || r.Partition != c.Account.Partition {
+		if !s.usable(c, name) {
 			return wire.Errorf("InvalidParameterValue", "Invalid region: %s", name)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	vpcKind    = kind{"vpc", "vpc ID", "InvalidVpcID.NotFound", pages{5, 1000}}
-	subnetKind = kind{"subnet", "subnet ID", "InvalidSubnetID.NotFound", pages{5, 1000}}
+	vpcKind    = kind{"vpc", "vpc ID", "InvalidVpcID.NotFound", pages{5, 1000}, nil}
+	subnetKind = kind{"subnet", "subnet ID", "InvalidSubnetID.NotFound", pages{5, 1000}, nil}
 )
 
 // VPC is a virtual network.

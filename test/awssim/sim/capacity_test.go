@@ -62,6 +62,21 @@ func TestReservationExpires(t *testing.T) {
 	}
 }
 
+// An id that is none is told from one that nobody has.
+func TestReservationIDs(t *testing.T) {
+	c := ec2.NewFromConfig(admin(sim.Start(t, frozen()), "us-east-1"))
+	for id, want := range map[string]string{
+		"cr-00000000000000000": "InvalidCapacityReservationId.NotFound", "cr-12345678": "InvalidCapacityReservationId.NotFound",
+		"cr-0": "InvalidCapacityReservationId.Malformed", "cr-0000000000000000g": "InvalidCapacityReservationId.Malformed",
+		"i-00000000000000000": "InvalidCapacityReservationId.Malformed",
+	} {
+		_, err := c.DescribeCapacityReservations(t.Context(), &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}})
+		wantCode(t, err, want)
+		_, err = c.CancelCapacityReservation(t.Context(), &ec2.CancelCapacityReservationInput{CapacityReservationId: &id})
+		wantCode(t, err, want)
+	}
+}
+
 // AWS ends a reservation up to an hour after its end date; what that costs is seen.
 func TestReservationExpiresLate(t *testing.T) {
 	seed := frozen(func(seed *world.Seed) { seed.Conditions.LateEnd = world.Duration(time.Hour) })
@@ -239,17 +254,23 @@ func TestModifyReservation(t *testing.T) {
 func TestCapacityBlock(t *testing.T) {
 	s := sim.Start(t, frozen())
 	c := ec2.NewFromConfig(admin(s, "us-east-1"))
-	offer := func(count int32) []types.CapacityBlockOffering {
-		out, err := c.DescribeCapacityBlockOfferings(t.Context(), &ec2.DescribeCapacityBlockOfferingsInput{
+	offer := func(count int32) (*ec2.DescribeCapacityBlockOfferingsOutput, error) {
+		return c.DescribeCapacityBlockOfferings(t.Context(), &ec2.DescribeCapacityBlockOfferingsInput{
 			InstanceType: aws.String("p5.48xlarge"), InstanceCount: &count, CapacityDurationHours: aws.Int32(24),
 		})
+	}
+	for _, count := range []int32{64, 3, 128} { // more than there are, and what no block has
+		none, err := offer(count)
 		noError(t, err)
-		return out.CapacityBlockOfferings
+		if n := len(none.CapacityBlockOfferings); n != 0 {
+			t.Errorf("%d instances have %d offerings, want an empty list and no error", count, n)
+		}
 	}
-	if n := len(offer(60)); n != 0 {
-		t.Errorf("60 instances have %d offerings, want an empty list and no error", n)
-	}
-	block := offer(2)[0]
+	_, err := offer(0)
+	wantCode(t, err, "InvalidParameterValue")
+	two, err := offer(2)
+	noError(t, err)
+	block := two.CapacityBlockOfferings[0]
 	bought, err := c.PurchaseCapacityBlock(t.Context(), &ec2.PurchaseCapacityBlockInput{
 		CapacityBlockOfferingId: block.CapacityBlockOfferingId, InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix,
 	})

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,18 @@ func TestAnswerThatIsLost(t *testing.T) {
 	wantUSD(t, s, g6/60, g6) // and not again
 	_, err = reserve(c, "us-east-1d", 2, token)
 	wantCode(t, err, "IdempotentParameterMismatch")
+}
+
+func TestClientTokenAsLongAsAllowed(t *testing.T) {
+	s := sim.Start(t, frozen())
+	c := ec2.NewFromConfig(admin(s, "us-east-1"))
+	for token, want := range map[string]string{
+		strings.Repeat("x", 64): "", strings.Repeat("x", 65): "InvalidParameterValue", "é": "InvalidParameterValue",
+	} {
+		_, err := reserve(c, "us-east-1d", 1, func(in *ec2.CreateCapacityReservationInput) { in.ClientToken = &token })
+		wantCode(t, err, want)
+	}
+	wantUSD(t, s, g6/60, g6)
 }
 
 // A caller whose deadline passes does not know that what it asked for was done.

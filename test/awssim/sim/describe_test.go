@@ -162,6 +162,8 @@ func TestSpotScores(t *testing.T) {
 	wantCode(t, err, "MaxConfigLimitExceeded")
 	_, err = scores("us-east-1", 2, three...)
 	noError(t, err) // which was asked before
+	_, err = scores("eu-south-1", 2, three...)
+	wantCode(t, err, "InvalidParameterValue") // which is not enabled
 }
 
 func TestSpotPrices(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/trainyard/trainyard/test/awssim/wire"
 )
@@ -17,11 +18,19 @@ type remembered struct {
 	answer any
 }
 
+// maxToken is how long a client token may be: AWS's model says so of each, and
+// that it is ASCII.
+const maxToken = 64
+
 // Once does what a call with this client token asks for once: the same call
 // gets the same answer again, another one with the token is refused.
 func Once[Out any](c *Call, token string, do func() (Out, error)) (Out, error) {
 	if token == "" {
 		return do()
+	}
+	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII }) {
+		var none Out
+		return none, wire.Errorf("InvalidParameterValue", "Value (%s) for parameter clientToken is invalid. Maximum 64 ASCII characters.", token)
 	}
 	key := strings.Join([]string{c.Region, c.Action(), token}, " ")
 	params := fingerprint(c.Request.Params, "ClientToken")
