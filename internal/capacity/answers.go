@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
@@ -145,38 +146,54 @@ func (a answers) setSubnet(r *Row) {
 	}
 }
 
-// headroom is what a quota leaves of the type; nil where no quota of vCPUs
-// counts it.
+// headroom is what a quota leaves of the type.
 func (a answers) headroom(name string, spot bool) (*Headroom, error) {
-	f, ok := FamilyOf(name)
-	if !ok {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+	q, err := quotaOf(name, spot)
+	if err != nil {
+		return nil, err
 	}
-	l := a.limits[f.Code(spot)]
-	for _, err := range []error{l.err, a.running.err, a.reserved.err} {
-		if err != nil {
-			return nil, err
-		}
+	l := a.limits[q.code]
+	if l.err != nil {
+		return nil, l.err
 	}
-	used := 0
-	for _, i := range a.running.value {
-		if i.spot == spot && inFamily(f, i.instanceType) {
-			used += i.vcpus
-		}
+	used, err := a.used(q)
+	if err != nil {
+		return nil, err
 	}
-	for _, v := range a.reserved.value {
-		if !spot && v.counts(a.account) && !v.Dead(a.me, a.now()) && inFamily(f, v.Type) {
-			used += v.Unused * vcpusOf(v.Type)
-		}
-	}
-	h := Headroom{Code: f.Code(spot), Name: l.value.name, Limit: l.value.vcpus, Used: used, Default: l.value.standard}
-	h.Instances = h.Left() / max(a.need.typeNamed(name).VCPUs, 1)
+	h := Headroom{Code: q.code, Name: q.name, Limit: l.value.vcpus, Used: used, Default: l.value.standard}
+	h.Instances = h.Left() / max(a.need.vcpusOf(name), 1)
 	return &h, nil
 }
 
-func inFamily(f Family, instanceType string) bool {
-	other, ok := FamilyOf(instanceType)
-	return ok && other.Name == f.Name
+// used is the vCPUs that count against a quota: of what runs and, On-Demand, of
+// what is reserved and does not run.
+func (a answers) used(q vcpuQuota) (vcpus int, err error) {
+	add := func(instanceType string, count, each int) {
+		if each == 0 && count > 0 {
+			err = fmt.Errorf("how many vCPUs %s counts for is not known", instanceType)
+		}
+		vcpus += count * each
+	}
+	if a.running.err != nil {
+		return 0, a.running.err
+	}
+	for _, i := range a.running.value {
+		if i.spot == q.spot && q.counts(i.instanceType) {
+			add(i.instanceType, 1, i.vcpus)
+		}
+	}
+	if q.spot { // which nobody reserves
+		return vcpus, err
+	}
+	if a.reserved.err != nil {
+		return 0, a.reserved.err
+	}
+	for _, v := range a.reserved.value {
+		if v.counts(a.account) && !v.Dead(a.me, a.now()) && q.counts(v.Type) {
+			add(v.Type, v.Unused, a.need.vcpusOf(v.Type))
+		}
+	}
+	return vcpus, err
 }
 
 // offers is where which types are offered.

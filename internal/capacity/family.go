@@ -1,55 +1,66 @@
 package capacity
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Family is a group of instance types that share quotas, which count vCPUs.
-type Family struct {
-	Name     string // as AWS's names of its quotas have it
-	OnDemand string // code of the quota of running On-Demand instances
-	Spot     string // code of the quota of Spot instance requests
-	prefixes []string
+// vcpuQuota is one of AWS's limits on the vCPUs that run at the same time, of
+// families of instance types.
+type vcpuQuota struct {
+	code, name string   // as Service Quotas has them
+	spot       bool     // it counts Spot instances; else On-Demand instances and reservations
+	families   []string // names of types up to their first digit, or with the digits that follow
 }
 
-// families are those with quotas of vCPUs. Prefixes are of type names up to
-// their first digit. Source: the page of On-Demand instance quotas, and Service
-// Quotas' own list. Types of other families are counted in hosts.
-var families = []Family{
-	{"Standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08", []string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}},
-	{"G and VT", "L-DB2E81BA", "L-3819A6DF", []string{"g", "gr", "vt"}},
-	{"P", "L-417A185B", "L-7212CCBC", []string{"p"}},
-	{"Inf", "L-1945791B", "L-B5D1601B", []string{"inf"}},
-	{"Trn", "L-2C3B7624", "L-5480EFD2", []string{"trn"}},
-	{"DL", "L-6E869C2A", "L-85EED4F7", []string{"dl"}},
-	{"F", "L-74FC7D96", "L-88CF9481", []string{"f"}},
-	{"X", "L-7295265B", "L-E3A00192", []string{"x"}},
+// vcpuQuotas are those of EC2. Source: Service Quotas' own list. Of P6 as Spot,
+// and of mac, which runs on hosts of its own, there is none in it.
+var vcpuQuotas = []vcpuQuota{
+	{"L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", false, standard},
+	{"L-34B43A08", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", true, standard},
+	{"L-DB2E81BA", "Running On-Demand G and VT instances", false, []string{"g", "gr", "vt"}},
+	{"L-3819A6DF", "All G and VT Spot Instance Requests", true, []string{"g", "gr", "vt"}},
+	{"L-417A185B", "Running On-Demand P instances", false, []string{"p"}},
+	{"L-7212CCBC", "All P4, P3 and P2 Spot Instance Requests", true, []string{"p2", "p3", "p4"}},
+	{"L-C4BD4855", "All P5 Spot Instance Requests", true, []string{"p5"}},
+	{"L-1945791B", "Running On-Demand Inf instances", false, []string{"inf"}},
+	{"L-B5D1601B", "All Inf Spot Instance Requests", true, []string{"inf"}},
+	{"L-2C3B7624", "Running On-Demand Trn instances", false, []string{"trn"}},
+	{"L-6B0D517C", "All Trn Spot Instance Requests", true, []string{"trn"}},
+	{"L-6E869C2A", "Running On-Demand DL instances", false, []string{"dl"}},
+	{"L-85EED4F7", "All DL Spot Instance Requests", true, []string{"dl"}},
+	{"L-74FC7D96", "Running On-Demand F instances", false, []string{"f"}},
+	{"L-88CF9481", "All F Spot Instance Requests", true, []string{"f"}},
+	{"L-7295265B", "Running On-Demand X instances", false, []string{"x"}},
+	{"L-E3A00192", "All X Spot Instance Requests", true, []string{"x"}},
+	{"L-F7808C92", "Running On-Demand HPC instances", false, []string{"hpc"}},
+	{"L-43DA4232", "Running On-Demand High Memory instances", false, []string{"u", "u-"}},
 }
 
-// FamilyOf is the family of an instance type; ok is false for types that no
-// quota of vCPUs counts.
-func FamilyOf(instanceType string) (f Family, ok bool) {
-	prefix := instanceType[:max(strings.IndexAny(instanceType, "0123456789"), 0)]
-	for _, f := range families {
-		for _, p := range f.prefixes {
-			if p == prefix {
-				return f, true
-			}
+var standard = []string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}
+
+// quotaOf is the quota that counts instances of a type. The error says that
+// none is known to.
+func quotaOf(instanceType string, spot bool) (vcpuQuota, error) {
+	for _, q := range vcpuQuotas {
+		if q.spot == spot && q.counts(instanceType) {
+			return q, nil
 		}
 	}
-	return Family{}, false
+	how := "On-Demand"
+	if spot {
+		how = "Spot"
+	}
+	return vcpuQuota{}, fmt.Errorf("which quota counts %s as %s is not known", instanceType, how)
 }
 
-// Code is the code of the family's quota.
-func (f Family) Code(spot bool) string {
-	if spot {
-		return f.Spot
-	}
-	return f.OnDemand
+// counts tells whether instances of the type count against the quota.
+func (q vcpuQuota) counts(instanceType string) bool {
+	letters := max(strings.IndexAny(instanceType, digits), 0)
+	rest := strings.TrimLeft(instanceType[letters:], digits)
+	generation := instanceType[:len(instanceType)-len(rest)]
+	return slices.Contains(q.families, instanceType[:letters]) || slices.Contains(q.families, generation)
 }
 
-// QuotaName is what AWS calls the family's quota.
-func (f Family) QuotaName(spot bool) string {
-	if spot {
-		return "All " + f.Name + " Spot Instance Requests"
-	}
-	return "Running On-Demand " + f.Name + " instances"
-}
+const digits = "0123456789"

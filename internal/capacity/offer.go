@@ -34,14 +34,10 @@ func zonesOf(ctx context.Context, api awsapi.EC2) ([]zone, error) {
 
 // offersOf says in which of a region's zones the types are offered.
 func offersOf(ctx context.Context, api awsapi.EC2, need Need) (offers, error) {
-	names := make([]string, 0, len(need.Types))
-	for _, t := range need.Types {
-		names = append(names, t.Name)
-	}
 	all := offers{}
 	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(api, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone,
-		Filters:      []types.Filter{filter("instance-type", names...)},
+		Filters:      []types.Filter{filter("instance-type", need.typeNames()...)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	quotatypes "github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
 	"github.com/trainyard/trainyard/internal/instancetype"
@@ -17,7 +19,6 @@ import (
 
 // limit is a quota's value.
 type limit struct {
-	name     string
 	vcpus    int
 	standard bool // AWS's default: the account has none of its own
 }
@@ -26,45 +27,58 @@ type limit struct {
 const ec2Service = "ec2"
 
 // limitOf is a quota's value for the account, which is AWS's default where the
-// account was never given one.
-func limitOf(ctx context.Context, api awsapi.Quotas, f Family, spot bool) (limit, error) {
-	service, code := ec2Service, f.Code(spot)
-	out, err := api.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &service, QuotaCode: &code})
-	if awsapi.KindOf(err) == awsapi.NotFound {
-		out, err := api.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{ServiceCode: &service, QuotaCode: &code})
-		if err != nil {
-			return limit{}, fmt.Errorf("reading the default of quota %s: %w", code, err)
-		}
-		return limit{aws.ToString(out.Quota.QuotaName), int(aws.ToFloat64(out.Quota.Value)), true}, nil
-	}
+// account was never given one. A quota that AWS gives another name than our
+// table is another quota, and says nothing.
+func limitOf(ctx context.Context, api awsapi.Quotas, q vcpuQuota) (limit, error) {
+	found, standard, err := readQuota(ctx, api, q.code)
 	if err != nil {
-		return limit{}, fmt.Errorf("reading quota %s: %w", code, err)
+		return limit{}, err
 	}
-	return limit{aws.ToString(out.Quota.QuotaName), int(aws.ToFloat64(out.Quota.Value)), false}, nil
+	if name := aws.ToString(found.QuotaName); !strings.EqualFold(name, q.name) {
+		return limit{}, fmt.Errorf("quota %s is %q to AWS, not %q", q.code, name, q.name)
+	}
+	return limit{int(aws.ToFloat64(found.Value)), standard}, nil
+}
+
+func readQuota(ctx context.Context, api awsapi.Quotas, code string) (q quotatypes.ServiceQuota, standard bool, err error) {
+	service := ec2Service
+	out, err := api.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &service, QuotaCode: &code})
+	switch {
+	case err == nil:
+		return *out.Quota, false, nil
+	case awsapi.KindOf(err) != awsapi.NotFound:
+		return q, false, fmt.Errorf("reading quota %s: %w", code, err)
+	}
+	byDefault, err := api.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{ServiceCode: &service, QuotaCode: &code})
+	if err != nil {
+		return q, false, fmt.Errorf("reading the default of quota %s: %w", code, err)
+	}
+	return *byDefault.Quota, true, nil
 }
 
 // running is an instance that counts against a quota.
 type running struct {
 	instanceType string
-	vcpus        int
+	vcpus        int // 0: not known
 	spot         bool
 }
 
-// runningIn lists the instances of the families that quotas count: those that
-// run or are about to. Those in Capacity Blocks are counted by no quota of vCPUs.
-func runningIn(ctx context.Context, api awsapi.EC2, families []Family) ([]running, error) {
+// runningIn lists the instances that may count against quotas: those that run
+// or are about to. Those in Capacity Blocks are counted by no quota of vCPUs.
+func runningIn(ctx context.Context, api awsapi.EC2, quotas []vcpuQuota) ([]running, error) {
 	var patterns []string
-	for _, f := range families {
-		for _, prefix := range f.prefixes {
-			patterns = append(patterns, prefix+"*")
+	for _, q := range quotas {
+		for _, family := range q.families {
+			patterns = append(patterns, family+"*")
 		}
 	}
 	if len(patterns) == 0 {
 		return nil, nil
 	}
+	slices.Sort(patterns)
 	var all []running
 	pages := ec2.NewDescribeInstancesPaginator(api, &ec2.DescribeInstancesInput{
-		Filters: []types.Filter{filter("instance-state-name", "pending", "running"), filter("instance-type", patterns...)},
+		Filters: []types.Filter{filter("instance-state-name", "pending", "running"), filter("instance-type", slices.Compact(patterns)...)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -83,31 +97,54 @@ func runningIn(ctx context.Context, api awsapi.EC2, families []Family) ([]runnin
 }
 
 // vcpusOfInstance is what an instance counts for: what its type has by default.
-// Its own CPU options say so too where nobody changed them.
+// Its own CPU options say so too where nobody changed them, also of types that
+// the table does not have. 0: not known.
 func vcpusOfInstance(i types.Instance) int {
-	if n := vcpusOf(string(i.InstanceType)); n > 0 || i.CpuOptions == nil {
-		return n
+	if t, err := instancetype.Lookup(string(i.InstanceType)); err == nil {
+		return t.VCPUs
 	}
-	return int(aws.ToInt32(i.CpuOptions.CoreCount) * aws.ToInt32(i.CpuOptions.ThreadsPerCore))
+	if i.CpuOptions != nil {
+		return int(aws.ToInt32(i.CpuOptions.CoreCount) * aws.ToInt32(i.CpuOptions.ThreadsPerCore))
+	}
+	return vcpusByName(string(i.InstanceType))
 }
 
-// vcpusOf is what a type has by the table or, as AWS names sizes, by its name:
-// an xlarge has four. 0 stands for not known, such as of bare metal.
-func vcpusOf(name string) int {
+// vcpusOf is what a type has by what is looked for, by the table or by its name.
+// 0: not known.
+func (n Need) vcpusOf(name string) int {
+	if t := n.typeNamed(name); t.VCPUs > 0 {
+		return t.VCPUs
+	}
 	if t, err := instancetype.Lookup(name); err == nil {
 		return t.VCPUs
 	}
-	_, size, _ := strings.Cut(name, ".")
-	switch size {
-	case "medium":
+	return vcpusByName(name)
+}
+
+// vcpusByName is what the name of a size says, such as that an xlarge has four.
+// 0: it says nothing, such as that of bare metal, or of HPC's, which have fewer.
+// Source: the specifications of instance types.
+func vcpusByName(name string) int {
+	family, size, _ := strings.Cut(name, ".")
+	burstable := strings.HasPrefix(family, "t")
+	switch {
+	case strings.HasPrefix(family, "hpc"):
+		return 0
+	case name == "c4.8xlarge" || name == "d2.8xlarge":
+		return 36
+	case size == "nano" || size == "micro" || size == "small":
+		if burstable && family != "t1" && family != "t2" {
+			return 2
+		}
 		return 1
-	case "large":
+	case size == "medium" && !burstable:
+		return 1
+	case size == "medium" || size == "large":
 		return 2
-	case "xlarge":
+	case size == "xlarge":
 		return 4
 	}
-	if n, err := strconv.Atoi(strings.TrimSuffix(size, "xlarge")); err == nil {
-		return 4 * n
-	}
-	return 0
+	times, _ := strings.CutSuffix(size, "xlarge")
+	n, _ := strconv.Atoi(times) // of no number nothing is known
+	return 4 * n
 }

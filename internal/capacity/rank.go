@@ -39,10 +39,12 @@ type criterion struct {
 //
 //  1. fits: the type is offered and the quota of its family has room for all
 //     nodes; not knowing is worse than yes, and better than no.
-//  2. stock: a probe has proven that there are instances, or that there are not.
+//  2. stock: a probe has proven that there are instances, or that there are not;
+//     with Spot it says nothing.
 //  3. subnet: the cluster has a private subnet in the zone.
 //  4. score: the Spot placement score, the only hint at stock that costs nothing.
-//     One that the Spot quota has lowered says nothing of the zone.
+//     One that the Spot quota has lowered, or may have, as it is not known, says
+//     nothing of the zone.
 //  5. price: On-Demand, or Spot's where that is asked for.
 //  6. latency: how soon the region answers from here, in steps of 50 ms.
 func rule() []criterion {
@@ -51,7 +53,7 @@ func rule() []criterion {
 		{"stock", gradeStock, func(r Row, _ Need) string { return sayStock(r) }},
 		{"subnet", gradeSubnet, func(r Row, _ Need) string { return saySubnet(r) }},
 		{"score", gradeScore, func(r Row, _ Need) string { return sayScore(r) }},
-		{"price", func(r Row, n Need) float64 { return -hourly(r, n) }, sayPrice},
+		{"price", gradePrice, sayPrice},
 		{"latency", func(r Row, _ Need) float64 { return -float64(r.Latency / 50) }, func(r Row, _ Need) string { return fmt.Sprintf("%d ms away", r.Latency) }},
 	}
 }
@@ -107,18 +109,18 @@ func fit(r Row, need Need) (Fit, string) {
 		return FitsNot, "not offered here"
 	case r.Reserved() && !need.Spot:
 		return Fits, "reserved: " + r.Stock.Reservation
-	case r.Stock != nil && r.Stock.Outcome == NoQuota:
+	case r.Proven() && !need.Spot: // AWS grants none that is not offered, or over quota
+		return Fits, sayStock(r)
+	case r.Stock != nil && r.Stock.Outcome == NoQuota && !need.Spot:
 		return FitsNot, r.Stock.Why
-	case r.Stock != nil && gradeStock(r, need) < 0:
+	case gradeStock(r, need) < 0:
 		return FitsNot, sayStock(r)
 	case quota != nil && quota.Instances < need.Nodes:
 		return FitsNot, sayQuota(*quota, need.Nodes)
 	case r.Offered == nil:
 		return Unknown, "whether it is offered is not known: " + r.Problems[Offered]
-	case quota == nil && r.Problems[part] != "":
-		return Unknown, "the quota is not known: " + r.Problems[part]
 	case quota == nil:
-		return Unknown, "no quota of vCPUs counts this type"
+		return Unknown, "the quota is not known: " + r.Problems[part]
 	}
 	return Fits, sayQuota(*quota, need.Nodes)
 }
@@ -134,8 +136,9 @@ func gradeFit(r Row, need Need) float64 {
 	return map[Fit]float64{Fits: 2, Unknown: 1, FitsNot: 0}[f]
 }
 
-func gradeStock(r Row, _ Need) float64 {
-	if r.Stock == nil {
+// gradeStock is about On-Demand: a reservation says nothing of Spot.
+func gradeStock(r Row, need Need) float64 {
+	if r.Stock == nil || need.Spot {
 		return 0
 	}
 	return map[Outcome]float64{Proven: 1, NoStock: -1, NotHere: -1}[r.Stock.Outcome]
@@ -153,7 +156,7 @@ func gradeSubnet(r Row, _ Need) float64 {
 }
 
 func gradeScore(r Row, _ Need) float64 {
-	if r.SpotScore == nil || r.SpotScore.Capped {
+	if r.SpotScore == nil || r.SpotQuota == nil || r.SpotScore.Capped {
 		return 0
 	}
 	return float64(r.SpotScore.Value)
@@ -161,12 +164,16 @@ func gradeScore(r Row, _ Need) float64 {
 
 // hourly is the price of one instance; what is not known is dearest.
 func hourly(r Row, need Need) float64 {
-	usd := r.USD
-	if need.Spot {
-		usd = r.SpotUSD
+	if usd, ok := r.hourly(need); ok {
+		return usd
 	}
-	if usd == nil {
-		return math.MaxFloat64
+	return math.MaxFloat64
+}
+
+// gradePrice is the price of one instance; what is not known is dearest.
+func gradePrice(r Row, need Need) float64 {
+	if usd, ok := r.hourly(need); ok {
+		return -usd
 	}
-	return *usd
+	return math.Inf(-1)
 }

@@ -49,17 +49,15 @@ func (a asking) ask(ctx context.Context) Region {
 		return all, err
 	})
 	offered := later(func() (offers, error) { return offersOf(ctx, api, a.need) })
-	instances := later(func() ([]running, error) { return runningIn(ctx, api, a.families()) })
+	instances := later(func() ([]running, error) { return runningIn(ctx, api, a.need.quotas()) })
 	reserved := later(func() ([]Reservation, error) { return reservationsIn(ctx, api) })
 	spot := later(func() (map[place]float64, error) { return spotPrices(ctx, api, a.need, a.now()) })
 	subnets := later(func() (map[string]string, error) {
 		return privateSubnets(ctx, a.clients.EKS(a.region), api, a.need.Cluster)
 	})
 	limits := map[string]func() (limit, error){}
-	for _, f := range a.families() {
-		for _, spot := range []bool{false, true} {
-			limits[f.Code(spot)] = later(func() (limit, error) { return limitOf(ctx, quotas, f, spot) })
-		}
+	for _, q := range a.need.quotas() {
+		limits[q.code] = later(func() (limit, error) { return limitOf(ctx, quotas, q) })
 	}
 	// Scores are only for types that are offered, since AWS limits how many
 	// questions it answers; of others there are no Capacity Blocks either.
@@ -72,8 +70,11 @@ func (a asking) ask(ctx context.Context) Region {
 			return a.score(ctx, api, t.Name)
 		})
 		blocks[t.Name] = later(func() (map[string][]Block, error) {
-			if o, err := offered(); err != nil || !o.region(t.Name) || !HasBlocks(t.Name) {
+			if !HasBlocks(t.Name) {
 				return nil, nil
+			}
+			if o, err := offered(); err != nil || !o.region(t.Name) {
+				return nil, err
 			}
 			return blocksOf(ctx, api, t, a.need)
 		})
@@ -95,17 +96,16 @@ func awaitAll[T any](waits map[string]func() (T, error)) map[string]answer[T] {
 	return all
 }
 
-// families are the quota families of the types that are looked for.
-func (a asking) families() []Family {
-	byName := map[string]Family{}
-	for _, t := range a.need.Types {
-		if f, ok := FamilyOf(t.Name); ok {
-			byName[f.Name] = f
+// quotas are those that count the types that are looked for, as far as they
+// are known.
+func (n Need) quotas() []vcpuQuota {
+	byCode := map[string]vcpuQuota{}
+	for _, t := range n.Types {
+		for _, spot := range []bool{false, true} {
+			if q, err := quotaOf(t.Name, spot); err == nil {
+				byCode[q.code] = q
+			}
 		}
 	}
-	all := make([]Family, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		all = append(all, byName[name])
-	}
-	return all
+	return slices.Collect(maps.Values(byCode))
 }

@@ -21,6 +21,14 @@ type Need struct {
 	Block   time.Duration // how long a Capacity Block is to last; whole days
 }
 
+func (n Need) typeNames() []string {
+	names := make([]string, len(n.Types))
+	for i, t := range n.Types {
+		names[i] = t.Name
+	}
+	return names
+}
+
 // typeNamed is one of the need's types.
 func (n Need) typeNamed(name string) instancetype.Type {
 	for _, t := range n.Types {
@@ -71,8 +79,22 @@ type Row struct {
 	Stock     *Finding        `json:"probe,omitempty"`
 	Problems  map[Part]string `json:"problems,omitempty"`
 
-	// Latency is the quickest answer of the region's API, in milliseconds.
+	// Latency is how long the region took to list its zones, in milliseconds, with
+	// the first connection to it.
 	Latency int `json:"latencyMS,omitempty"`
+}
+
+// hourly is the price of one instance as it is needed, On-Demand or Spot, in
+// USD; ok is false where it is not known.
+func (r Row) hourly(need Need) (usd float64, ok bool) {
+	price := r.USD
+	if need.Spot {
+		price = r.SpotUSD
+	}
+	if price == nil {
+		return 0, false
+	}
+	return *price, true
 }
 
 // lacks notes why a part is not known.

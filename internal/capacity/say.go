@@ -1,9 +1,6 @@
 package capacity
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 func sayQuota(h Headroom, nodes int) string {
 	if h.Instances < nodes {
@@ -38,6 +35,8 @@ func sayScore(r Row) string {
 	switch {
 	case r.SpotScore == nil:
 		return "no score"
+	case r.SpotQuota == nil:
+		return "a score that the Spot quota, which is not known, may lower"
 	case r.SpotScore.Capped:
 		return "a score that the Spot quota lowers"
 	default:
@@ -46,8 +45,8 @@ func sayScore(r Row) string {
 }
 
 func sayPrice(r Row, need Need) string {
-	usd := hourly(r, need)
-	if usd == math.MaxFloat64 {
+	usd, ok := r.hourly(need)
+	if !ok {
 		return "no price known"
 	}
 	return fmt.Sprintf("$%.2f an hour", usd*float64(need.Nodes))

@@ -211,9 +211,13 @@ func TestDenied(t *testing.T) {
 			if r.Problems[part] != "not permitted: "+action {
 				t.Errorf("%s: problems %v", part, r.Problems)
 			}
-			related := map[Part]bool{part: true, SpotQuota: part == Quota, SpotScore: part == Zone || part == SpotScore}
+			related := append([]Part{part}, map[string][]Part{
+				"ec2:DescribeAvailabilityZones": {SpotScore}, // which goes by zone id
+				"ec2:DescribeInstances":         {SpotQuota},
+				"servicequotas:GetServiceQuota": {SpotQuota},
+			}[action]...)
 			for other, why := range r.Problems {
-				if !related[other] {
+				if !slices.Contains(related, other) {
 					t.Errorf("%s is not known, too: %s", other, why)
 				}
 			}
@@ -311,5 +315,31 @@ func TestInterrupted(t *testing.T) {
 	_, err := l.search(t, needOf(t, "g6.12xlarge", 2)).All(ended(t), func(Region) {})
 	if !errors.Is(err, context.Canceled) || fault.CodeOf(err) != fault.Interrupted {
 		t.Errorf("%v, code %d", err, fault.CodeOf(err))
+	}
+}
+
+// TestQuotaNames: a code that is another quota to AWS than in our table says
+// nothing, nor is there one of which no code is known.
+func TestQuotaNames(t *testing.T) {
+	l := newLab(t, world.Default())
+	wrong := vcpuQuota{code: "L-3819A6DF", name: "Running Dedicated inf Hosts"}
+	if got, err := limitOf(t.Context(), l.session.Quotas("us-east-1"), wrong); err == nil || !strings.Contains(err.Error(), `"All G and VT Spot Instance Requests"`) {
+		t.Errorf("limit %+v, error %v", got, err)
+	}
+	r := rowIn(t, l.found(t, needOf(t, "p6-b200.48xlarge", 2), "us-east-1").Rows(), "us-east-1a")
+	if r.Offered == nil || !*r.Offered || r.SpotQuota != nil || r.Problems[SpotQuota] != "which quota counts p6-b200.48xlarge as Spot is not known" || r.Quota == nil {
+		t.Errorf("a type whose Spot quota nobody knows: %+v", r)
+	}
+}
+
+// TestBlocksUnknown: where offers may not be listed, no Capacity Block is known,
+// which is not to say that there is none.
+func TestBlocksUnknown(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{{Action: "DescribeInstanceTypeOfferings", Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403}}
+	}))
+	r := rowIn(t, l.found(t, needOf(t, "p5.48xlarge", 2), "us-east-2").Rows(), "us-east-2a")
+	if want := "not permitted: ec2:DescribeInstanceTypeOfferings"; r.Problems[Blocks] != want {
+		t.Errorf("blocks %v, problems %v, want %q", r.Blocks, r.Problems, want)
 	}
 }

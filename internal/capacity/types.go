@@ -61,7 +61,7 @@ func describe(info types.InstanceTypeInfo) instancetype.Type {
 	if info.MemoryInfo != nil {
 		t.MemoryMiB = int(aws.ToInt64(info.MemoryInfo.SizeInMiB))
 	}
-	if info.GpuInfo != nil && slices.Contains(info.ProcessorInfo.SupportedArchitectures, types.ArchitectureTypeX8664) {
+	if info.GpuInfo != nil && info.ProcessorInfo != nil && slices.Contains(info.ProcessorInfo.SupportedArchitectures, types.ArchitectureTypeX8664) {
 		for _, gpu := range info.GpuInfo.Gpus {
 			if aws.ToString(gpu.Manufacturer) != "NVIDIA" {
 				continue
