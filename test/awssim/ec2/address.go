@@ -1,7 +1,7 @@
 package ec2
 
 import (
-	"fmt"
+	"net/netip"
 
 	"github.com/trainyard/trainyard/test/awssim/wire"
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -41,11 +41,21 @@ func (s *Service) allocateAddress(c *world.Call, in allocateAddressIn) (out allo
 		return out, err
 	}
 	r := s.at(c)
+	if limit, _ := c.Account.Limit(c.Region, world.AddressQuota()); len(r.Addresses) >= int(limit) {
+		return out, wire.Errorf("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+	}
 	id := s.world.NewID("eipalloc")
-	a := &Address{meta: meta{id, c.Now, tags}, AllocationID: id, PublicIP: fmt.Sprintf("192.0.2.%d", 1+len(r.Addresses)%254), Domain: "vpc"}
+	a := &Address{meta: meta{id, c.Now, tags}, AllocationID: id, PublicIP: s.publicIP(), Domain: "vpc"}
 	r.Addresses = append(r.Addresses, a)
 	s.bill(c.Account.ID, c.Region, id, "address", "", 1, addressUSD, c.Now)
 	return allocateAddressOut{id, a.PublicIP, a.Domain}, nil
+}
+
+// publicIP is an address that nobody had before, of those that are for tests of
+// networks (RFC 2544).
+func (s *Service) publicIP() string {
+	s.addresses++
+	return netip.AddrFrom4([4]byte{198, 18 + byte(s.addresses>>16), byte(s.addresses >> 8), byte(s.addresses)}).String()
 }
 
 type addressIn struct {

@@ -15,8 +15,10 @@ import (
 
 // Service is the simulated EC2.
 type Service struct {
-	world   *world.World
-	regions map[place]*region
+	world     *world.World
+	regions   map[place]*region
+	addresses int                             // that were ever given out
+	scored    map[string]map[string]time.Time // by account: configurations of placement scores, with their first use
 }
 
 // place is one account in one region, which share no object with any other.
@@ -35,12 +37,11 @@ type region struct {
 	Instances        []*Instance
 	Reservations     []*Reservation
 	offerings        map[string]*offering
-	scored           map[string]time.Time // configurations of placement scores, with their first use
 }
 
 // New makes it, with nothing in it.
 func New(w *world.World) *Service {
-	return &Service{world: w, regions: map[place]*region{}}
+	return &Service{world: w, regions: map[place]*region{}, scored: map[string]map[string]time.Time{}}
 }
 
 // Wire says how EC2 is spoken to.
@@ -123,7 +124,7 @@ func (s *Service) at(c *world.Call) *region { return s.in(c.Account.ID, c.Region
 func (s *Service) in(account, name string) *region {
 	key := place{account, name}
 	if s.regions[key] == nil {
-		s.regions[key] = &region{offerings: map[string]*offering{}, scored: map[string]time.Time{}}
+		s.regions[key] = &region{offerings: map[string]*offering{}}
 	}
 	return s.regions[key]
 }

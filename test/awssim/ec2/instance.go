@@ -222,6 +222,7 @@ func (s *Service) settle(key place, r *region, now time.Time) {
 	for _, g := range r.NatGateways {
 		g.settle(r, now)
 	}
+	r.NatGateways = slices.DeleteFunc(r.NatGateways, func(g *NatGateway) bool { return g.gone(now) })
 	for _, v := range r.Reservations {
 		s.settleReservation(key, v, now)
 	}

@@ -23,17 +23,23 @@ type NatGateway struct {
 	Addresses    []natAddress `aws:"natGatewayAddressSet"`
 	CreateTime   time.Time
 	DeleteTime   time.Time
+	Failure      string `aws:"failureCode"`
+	Message      string `aws:"failureMessage"`
 }
 
 type natAddress struct {
-	AllocationID string
-	PublicIP     string
-	IsPrimary    bool
-	Status       string
+	AllocationID  string
+	AssociationID string // "" where somebody else has the address
+	PublicIP      string
+	IsPrimary     bool
+	Status        string
 }
 
-// natTakes is how long a NAT gateway takes to come and to go.
-const natTakes = time.Minute
+// How long a NAT gateway takes to come and to go, and is seen after that.
+const (
+	natTakes   = time.Minute
+	natSeenFor = time.Hour
+)
 
 type createNatGatewayIn struct {
 	SubnetID          string
@@ -69,15 +75,23 @@ func (s *Service) createNatGateway(c *world.Call, in createNatGatewayIn) (out na
 	})
 }
 
+// addNatGateway makes one. That its address is in use AWS finds out only later:
+// the gateway fails.
 func (s *Service) addNatGateway(c *world.Call, subnet *Subnet, address *Address, tags []Tag) *NatGateway {
 	id := s.world.NewID("nat")
-	address.AssociationID = s.world.NewID("eipassoc")
 	g := &NatGateway{
 		meta: meta{id, c.Now, tags}, NatGatewayID: id, SubnetID: subnet.id, VPCID: subnet.VPCID, State: "pending", Connectivity: "public",
-		Addresses: []natAddress{{address.id, address.PublicIP, true, "succeeded"}}, CreateTime: c.Now,
+		CreateTime: c.Now,
 	}
 	r := s.at(c)
 	r.NatGateways = append(r.NatGateways, g)
+	if address.AssociationID != "" {
+		g.Failure, g.Message = "Resource.AlreadyAssociated", "Elastic IP address ["+address.id+"] is already associated"
+		g.Addresses = []natAddress{{address.id, "", address.PublicIP, true, "failed"}}
+		return g
+	}
+	address.AssociationID = s.world.NewID("eipassoc")
+	g.Addresses = []natAddress{{address.id, address.AssociationID, address.PublicIP, true, "succeeded"}}
 	s.bill(c.Account.ID, c.Region, id, "nat gateway", "", 1, natGatewayUSD, c.Now)
 	return g
 }
@@ -106,14 +120,22 @@ func (g *NatGateway) settle(r *region, now time.Time) {
 	switch {
 	case g.State == "pending" && !now.Before(g.CreateTime.Add(natTakes)):
 		g.State = "available"
+		if g.Failure != "" {
+			g.State = "failed"
+		}
 	case g.State == "deleting" && !now.Before(g.DeleteTime.Add(natTakes)):
 		g.State = "deleted"
 		for _, a := range r.Addresses {
-			if a.id == g.Addresses[0].AllocationID {
+			if a.AssociationID == g.Addresses[0].AssociationID {
 				a.AssociationID = ""
 			}
 		}
 	}
+}
+
+// gone tells whether a NAT gateway that was deleted, or failed, is not seen any more.
+func (g *NatGateway) gone(now time.Time) bool {
+	return g.State == "deleted" && now.After(g.DeleteTime.Add(natSeenFor)) || g.State == "failed" && now.After(g.CreateTime.Add(natSeenFor))
 }
 
 type describeNatGatewaysIn struct {

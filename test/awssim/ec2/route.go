@@ -179,7 +179,12 @@ func (s *Service) createRoute(c *world.Call, in routeIn) (done, error) {
 	return done{true}, nil
 }
 
-func (s *Service) deleteRoute(c *world.Call, in routeIn) (done, error) {
+type deleteRouteIn struct {
+	RouteTableID         string
+	DestinationCidrBlock string
+}
+
+func (s *Service) deleteRoute(c *world.Call, in deleteRouteIn) (done, error) {
 	t, err := find(c, routeTableKind, s.at(c).RouteTables, in.RouteTableID)
 	if err != nil {
 		return done{}, err
@@ -187,11 +192,14 @@ func (s *Service) deleteRoute(c *world.Call, in routeIn) (done, error) {
 	if err := mayChange(c, routeTableKind, t); err != nil {
 		return done{}, err
 	}
-	before := len(t.Routes)
-	t.Routes = slices.DeleteFunc(t.Routes, func(have route) bool { return have.DestinationCidrBlock == in.DestinationCidrBlock })
-	if len(t.Routes) == before {
+	i := slices.IndexFunc(t.Routes, func(have route) bool { return have.DestinationCidrBlock == in.DestinationCidrBlock })
+	switch {
+	case i < 0:
 		return done{}, wire.Errorf("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s", in.DestinationCidrBlock, t.id)
+	case t.Routes[i].GatewayID == "local":
+		return done{}, wire.Errorf("InvalidParameterValue", "cannot remove local route %s in route table %s", in.DestinationCidrBlock, t.id)
 	}
+	t.Routes = slices.Delete(t.Routes, i, i+1)
 	return done{true}, nil
 }
 
@@ -218,9 +226,22 @@ func (s *Service) associateRouteTable(c *world.Call, in associateRouteTableIn) (
 	if err := mayChange(c, routeTableKind, t); err != nil {
 		return out, err
 	}
+	switch {
+	case subnet.VPCID != t.VPCID:
+		return out, wire.Errorf("InvalidParameterValue", "route table %s and subnet %s belong to different networks", t.id, subnet.id)
+	case r.associated(subnet.id):
+		return out, wire.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.id)
+	}
 	a := association(s.world.NewID("rtbassoc"), t.id, subnet.id, false)
 	t.Associations = append(t.Associations, a)
 	return associateRouteTableOut{a.AssociationID, a.State}, nil
+}
+
+// associated tells whether the subnet has a table of its own.
+func (r *region) associated(subnet string) bool {
+	return slices.ContainsFunc(r.RouteTables, func(t *RouteTable) bool {
+		return slices.ContainsFunc(t.Associations, func(a routeAssociation) bool { return a.SubnetID == subnet })
+	})
 }
 
 type disassociateRouteTableIn struct {
@@ -235,6 +256,9 @@ func (s *Service) disassociateRouteTable(c *world.Call, in disassociateRouteTabl
 		}
 		if err := mayChange(c, routeTableKind, t); err != nil {
 			return done{}, err
+		}
+		if t.Associations[i].Main {
+			return done{}, wire.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", in.AssociationID)
 		}
 		t.Associations = slices.Delete(t.Associations, i, i+1)
 		return done{true}, nil

@@ -105,11 +105,11 @@ func (s *Service) checkScores(c *world.Call, in spotScoresIn) error {
 }
 
 // countConfiguration refuses one more new configuration than the account may
-// ask for in 24 hours; those that it has asked for it may repeat.
+// ask for in 24 hours, from all regions; those that it has asked for it may repeat.
 func (s *Service) countConfiguration(c *world.Call, in spotScoresIn) error {
 	types, regions := slices.Sorted(slices.Values(in.InstanceTypes)), slices.Sorted(slices.Values(in.RegionNames))
 	configuration := fmt.Sprint(types, in.TargetCapacity, in.TargetCapacityUnit, in.SingleZone, regions)
-	used := s.in(c.Account.ID, "").scored // the limit is the account's, in all regions
+	used := s.scored[c.Account.ID]
 	for old, first := range used {
 		if c.Now.Sub(first) >= scoredFor {
 			delete(used, old)
@@ -121,6 +121,10 @@ func (s *Service) countConfiguration(c *world.Call, in spotScoresIn) error {
 	if len(used) >= c.Account.NewSpotScoreLimit {
 		return wire.Errorf("MaxConfigLimitExceeded", "You have exceeded your maximum allowed Spot placement configurations. You can retry configurations that you used within "+
 			"the last 24 hours, or wait for 24 hours before specifying a new configuration.")
+	}
+	if used == nil {
+		used = map[string]time.Time{}
+		s.scored[c.Account.ID] = used
 	}
 	used[configuration] = c.Now
 	return nil
@@ -141,7 +145,7 @@ func (s *Service) score(c *world.Call, in spotScoresIn, region string) []spotSco
 		if !offered {
 			continue
 		}
-		score := s.cap(c, in, region, grade(free, in.TargetCapacity))
+		score := s.lower(c, in, region, grade(free, in.TargetCapacity))
 		best = max(best, score)
 		scores = append(scores, spotScore{region, zone, score})
 	}
@@ -176,9 +180,9 @@ func grade(free, wanted int) int {
 	return int(min(10, max(1, math.Floor(float64(free)/float64(wanted)*2))))
 }
 
-// cap lowers a score where AWS says that it does: too few types, or more than
-// the quota of Spot instances lets run.
-func (s *Service) cap(c *world.Call, in spotScoresIn, region string, score int) int {
+// lower is the score where AWS says that it is low: of too few types, or of more
+// than the quota of Spot instances lets run.
+func (s *Service) lower(c *world.Call, in spotScoresIn, region string, score int) int {
 	if len(in.InstanceTypes) < fewTypes {
 		score = min(score, lowScore)
 	}

@@ -140,7 +140,7 @@ func (s *Service) deleteSubnet(c *world.Call, in deleteSubnetIn) (done, error) {
 // inUse tells whether an instance or a gateway is in the subnet.
 func (r *region) inUse(subnet string) bool {
 	return slices.ContainsFunc(r.Instances, func(i *Instance) bool { return i.SubnetID == subnet && i.State.Name != "terminated" }) ||
-		slices.ContainsFunc(r.NatGateways, func(g *NatGateway) bool { return g.SubnetID == subnet && g.State != "deleted" })
+		slices.ContainsFunc(r.NatGateways, func(g *NatGateway) bool { return g.SubnetID == subnet && g.State != "deleted" && g.State != "failed" })
 }
 
 type modifySubnetAttributeIn struct {

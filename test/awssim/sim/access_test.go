@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/trainyard/trainyard/test/awssim/sim"
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -104,6 +108,25 @@ func TestUnsigned(t *testing.T) {
 	if answer.StatusCode != http.StatusForbidden {
 		t.Errorf("without a signature the status is %s", answer.Status)
 	}
+}
+
+// A parameter that the action does not have is an error, and not passed over.
+func TestParameterOfAnotherAction(t *testing.T) {
+	c := ec2.NewFromConfig(admin(sim.Start(t, frozen()), "us-west-2"))
+	more := func(o *ec2.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Build.Add(middleware.BuildMiddlewareFunc("more", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (middleware.BuildOutput, middleware.Metadata, error) {
+				request := in.Request.(*smithyhttp.Request)
+				body, err := io.ReadAll(request.GetStream())
+				noError(t, err)
+				in.Request, err = request.SetStream(strings.NewReader(string(body) + "&GatewayId=igw-1"))
+				noError(t, err)
+				return next.HandleBuild(ctx, in)
+			}), middleware.Before)
+		})
+	}
+	_, err := c.DeleteRoute(t.Context(), &ec2.DeleteRouteInput{RouteTableId: aws.String("rtb-1"), DestinationCidrBlock: aws.String("0.0.0.0/0")}, more)
+	wantCode(t, err, "UnknownParameter")
 }
 
 func TestAssumeRole(t *testing.T) {

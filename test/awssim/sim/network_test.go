@@ -92,6 +92,112 @@ func TestNetworkLifeCycle(t *testing.T) {
 	}
 }
 
+// part makes a VPC with a subnet and a route table.
+func part(t *testing.T, c *ec2.Client, block string) (vpc, subnet, table *string) {
+	t.Helper()
+	v, err := c.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: &block})
+	noError(t, err)
+	n, err := c.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: &block})
+	noError(t, err)
+	r, err := c.CreateRouteTable(t.Context(), &ec2.CreateRouteTableInput{VpcId: v.Vpc.VpcId})
+	noError(t, err)
+	return v.Vpc.VpcId, n.Subnet.SubnetId, r.RouteTable.RouteTableId
+}
+
+func TestRouteTablesOfSubnets(t *testing.T) {
+	c, ctx := ec2.NewFromConfig(admin(sim.Start(t, frozen()), "us-west-2")), t.Context()
+	vpc, subnet, table := part(t, c, "10.0.0.0/24")
+	_, elsewhere, _ := part(t, c, "10.1.0.0/24")
+	join := func(subnet *string) error {
+		_, err := c.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: table, SubnetId: subnet})
+		return err
+	}
+	wantCode(t, join(elsewhere), "InvalidParameterValue")
+	noError(t, join(subnet))
+	wantCode(t, join(subnet), "Resource.AlreadyAssociated")
+	out, err := c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{
+		{Name: aws.String("vpc-id"), Values: []string{*vpc}}, {Name: aws.String("association.main"), Values: []string{"true"}},
+	}})
+	noError(t, err)
+	_, err = c.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: out.RouteTables[0].Associations[0].RouteTableAssociationId})
+	wantCode(t, err, "InvalidParameterValue")
+	_, err = c.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: aws.String("10.0.0.0/24")})
+	wantCode(t, err, "InvalidParameterValue") // the route to the VPC itself
+	_, err = c.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: table, DestinationCidrBlock: aws.String("0.0.0.0/0")})
+	wantCode(t, err, "InvalidRoute.NotFound")
+}
+
+// No address is given out twice, and no more than the quota has.
+func TestAddressesAreOnesOwn(t *testing.T) {
+	s := sim.Start(t, frozen())
+	seen := map[string]bool{}
+	for _, region := range []string{"us-east-1", "us-west-2"} {
+		c := ec2.NewFromConfig(admin(s, region))
+		var last *string
+		for n := range 6 {
+			if n == 3 {
+				_, err := c.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: last})
+				noError(t, err)
+			}
+			out, err := c.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{})
+			noError(t, err)
+			if seen[*out.PublicIp] {
+				t.Errorf("%s was given out before", *out.PublicIp)
+			}
+			seen[*out.PublicIp], last = true, out.AllocationId
+		}
+		_, err := c.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{})
+		wantCode(t, err, "AddressLimitExceeded")
+	}
+}
+
+// A NAT gateway whose address is in use fails, as AWS's does after a while; it
+// costs nothing, leaves the address to whom it is, and is seen for an hour.
+func TestNatGatewayThatFails(t *testing.T) {
+	s := sim.Start(t, frozen())
+	c, ctx := ec2.NewFromConfig(admin(s, "us-west-2")), t.Context()
+	_, subnet, _ := part(t, c, "10.0.0.0/24")
+	address, err := c.AllocateAddress(ctx, &ec2.AllocateAddressInput{})
+	noError(t, err)
+	var ids []string
+	for range 2 {
+		out, err := c.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{SubnetId: subnet, AllocationId: address.AllocationId})
+		noError(t, err)
+		ids = append(ids, *out.NatGateway.NatGatewayId)
+	}
+	describe := func(id string) (types.NatGateway, error) {
+		out, err := c.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{id}})
+		if err != nil {
+			return types.NatGateway{}, err
+		}
+		return out.NatGateways[0], nil
+	}
+	s.World.Clock.Advance(time.Minute)
+	first, err := describe(ids[0])
+	noError(t, err)
+	second, err := describe(ids[1])
+	noError(t, err)
+	if first.State != types.NatGatewayStateAvailable || second.State != types.NatGatewayStateFailed || *second.FailureCode != "Resource.AlreadyAssociated" {
+		t.Errorf("the gateways are %s, and %s because of %s", first.State, second.State, aws.ToString(second.FailureCode))
+	}
+	wantUSD(t, s, (0.045+0.005)/60, 0.045+0.005) // of one gateway and its address
+	_, err = c.DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: &ids[1]})
+	noError(t, err)
+	s.World.Clock.Advance(time.Minute)
+	_, err = c.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: address.AllocationId})
+	wantCode(t, err, "InvalidIPAddress.InUse")
+	_, err = c.DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: &ids[0]})
+	noError(t, err)
+	s.World.Clock.Advance(time.Hour)
+	_, err = describe(ids[0])
+	noError(t, err)
+	s.World.Clock.Advance(time.Minute)
+	for _, id := range ids {
+		_, err = describe(id)
+		wantCode(t, err, "NatGatewayNotFound")
+	}
+}
+
 func TestTags(t *testing.T) {
 	s := sim.Start(t, frozen())
 	c, ctx := ec2.NewFromConfig(admin(s, "us-east-1")), t.Context()

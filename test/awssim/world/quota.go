@@ -41,11 +41,16 @@ func Quotas() []Quota {
 		{Service: "ec2", Code: "L-E3A00192", Name: "All X Spot Instance Requests", Counts: []string{"x"}, Spot: true},
 		{Service: "ec2", Code: "L-F7808C92", Name: "Running On-Demand HPC instances", Counts: []string{"hpc"}},
 		{Service: "ec2", Code: "L-43DA4232", Name: "Running On-Demand High Memory instances", Counts: []string{"u"}},
-		{Service: "ec2", Code: "L-0263D0A3", Name: "EC2-VPC Elastic IPs", Default: 5},
+		AddressQuota(),
 		{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs per Region", Default: 5},
 		{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways per Availability Zone", Default: 5},
 		{Service: "eks", Code: "L-1194D53C", Name: "Clusters", Default: 100},
 	}
+}
+
+// AddressQuota is the one of public addresses.
+func AddressQuota() Quota {
+	return Quota{Service: "ec2", Code: "L-0263D0A3", Name: "EC2-VPC Elastic IPs", Default: 5}
 }
 
 // VCPUQuota is the quota that instances of a type count against. One that no
