@@ -33,8 +33,8 @@ type allocateAddressOut struct {
 }
 
 func (s *Service) allocateAddress(c *world.Call, in allocateAddressIn) (out allocateAddressOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "elastic-ip")
-	if err := mayCreate(c, "elastic-ip", tags, nil); err != nil {
+	tags, err := mayCreate(c, addressKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	if err := c.Proceed(); err != nil {
@@ -64,11 +64,8 @@ type addressIn struct {
 
 func (s *Service) releaseAddress(c *world.Call, in addressIn) (done, error) {
 	r := s.at(c)
-	a, err := find(c, addressKind, r.Addresses, in.AllocationID)
+	a, err := change(c, addressKind, r.Addresses, in.AllocationID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, addressKind, a); err != nil {
 		return done{}, err
 	}
 	if a.AssociationID != "" {

@@ -124,8 +124,8 @@ type purchaseIn struct {
 }
 
 func (s *Service) purchaseBlock(c *world.Call, in purchaseIn) (out reservationOut, err error) {
-	tags := tagsFor(in.TagSpecifications, reservationKind.resource)
-	if err := mayCreate(c, reservationKind.resource, tags, nil); err != nil {
+	tags, err := mayCreate(c, reservationKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	r := s.at(c)

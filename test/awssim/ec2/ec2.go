@@ -129,13 +129,6 @@ func (s *Service) in(account, name string) *region {
 	return s.regions[key]
 }
 
-// Settle does what time brings about, everywhere.
-func (s *Service) Settle(now time.Time) {
-	for key, r := range s.regions {
-		s.settle(key, r, now)
-	}
-}
-
 // State is everything, by account and region.
 func (s *Service) State() any {
 	state := map[string]map[string]*region{}

@@ -35,8 +35,8 @@ type internetGatewayOut struct {
 }
 
 func (s *Service) createInternetGateway(c *world.Call, in createInternetGatewayIn) (out internetGatewayOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "internet-gateway")
-	if err := mayCreate(c, "internet-gateway", tags, nil); err != nil {
+	tags, err := mayCreate(c, internetGatewayKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	if err := c.Proceed(); err != nil {
@@ -60,15 +60,12 @@ type internetGatewayIn struct {
 
 func (s *Service) attachInternetGateway(c *world.Call, in internetGatewayIn) (done, error) {
 	r := s.at(c)
-	g, err := find(c, internetGatewayKind, r.InternetGateways, in.InternetGatewayID)
+	g, err := change(c, internetGatewayKind, r.InternetGateways, in.InternetGatewayID)
 	if err != nil {
 		return done{}, err
 	}
 	v, err := find(c, vpcKind, r.VPCs, in.VPCID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, internetGatewayKind, g); err != nil {
 		return done{}, err
 	}
 	if len(g.Attachments) > 0 {
@@ -79,11 +76,8 @@ func (s *Service) attachInternetGateway(c *world.Call, in internetGatewayIn) (do
 }
 
 func (s *Service) detachInternetGateway(c *world.Call, in internetGatewayIn) (done, error) {
-	g, err := find(c, internetGatewayKind, s.at(c).InternetGateways, in.InternetGatewayID)
+	g, err := change(c, internetGatewayKind, s.at(c).InternetGateways, in.InternetGatewayID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, internetGatewayKind, g); err != nil {
 		return done{}, err
 	}
 	if !g.attachedTo(in.VPCID) {
@@ -95,11 +89,8 @@ func (s *Service) detachInternetGateway(c *world.Call, in internetGatewayIn) (do
 
 func (s *Service) deleteInternetGateway(c *world.Call, in internetGatewayIn) (done, error) {
 	r := s.at(c)
-	g, err := find(c, internetGatewayKind, r.InternetGateways, in.InternetGatewayID)
+	g, err := change(c, internetGatewayKind, r.InternetGateways, in.InternetGatewayID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, internetGatewayKind, g); err != nil {
 		return done{}, err
 	}
 	if len(g.Attachments) > 0 {

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -58,7 +59,8 @@ func (s *Service) runInstances(c *world.Call, in runInstancesIn) (out launch, er
 	if len(in.Interfaces) > 0 { // the first says where the instance is
 		in.SubnetID, in.SecurityGroupIDs = in.Interfaces[0].SubnetID, in.Interfaces[0].Groups
 	}
-	if err := mayRun(c, in); err != nil {
+	tags, err := mayRun(c, in)
+	if err != nil {
 		return out, err
 	}
 	if err := c.Proceed(); err != nil {
@@ -69,19 +71,21 @@ func (s *Service) runInstances(c *world.Call, in runInstancesIn) (out launch, er
 		if err != nil {
 			return launch{}, err
 		}
+		p.tags = tags
 		return s.launch(c, in, p), nil
 	})
 }
 
-// mayRun asks for all that a launch touches, as IAM does.
-func mayRun(c *world.Call, in runInstancesIn) error {
-	tags := tagsFor(in.TagSpecifications, "instance")
+// mayRun asks for all that a launch touches, as IAM does, and returns the tags
+// of the instances.
+func mayRun(c *world.Call, in runInstancesIn) ([]Tag, error) {
 	context := world.Context{"ec2:InstanceType": {in.InstanceType}}
 	if in.Placement.AvailabilityZone != "" {
 		context["ec2:AvailabilityZone"] = []string{in.Placement.AvailabilityZone}
 	}
-	if err := mayCreate(c, "instance", tags, context); err != nil {
-		return err
+	tags, err := mayCreate(c, instanceKind, in.TagSpecifications, context)
+	if err != nil {
+		return nil, err
 	}
 	touched := []string{"network-interface/*", "volume/*"}
 	for _, group := range in.SecurityGroupIDs {
@@ -98,10 +102,10 @@ func mayRun(c *world.Call, in runInstancesIn) error {
 	}
 	for _, resource := range touched {
 		if err := c.Authorize(c.Action(), c.ARN(resource), context); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.Authorize(c.Action(), fmt.Sprintf("arn:%s:ec2:%s::image/%s", c.Account.Partition, c.Region, in.ImageID), context)
+	return tags, c.Authorize(c.Action(), fmt.Sprintf("arn:%s:ec2:%s::image/%s", c.Account.Partition, c.Region, in.ImageID), context)
 }
 
 // launch takes what the plan says and makes the instances.
@@ -129,9 +133,9 @@ func (s *Service) launch(c *world.Call, in runInstancesIn, p plan) launch {
 func (s *Service) newInstance(c *world.Call, in runInstancesIn, p plan) *Instance {
 	id := s.world.NewID("i")
 	i := &Instance{
-		meta: meta{id, c.Now, tagsFor(in.TagSpecifications, "instance")}, InstanceID: id, ImageID: in.ImageID, InstanceType: in.InstanceType,
+		meta: meta{id, c.Now, p.tags}, InstanceID: id, ImageID: in.ImageID, InstanceType: in.InstanceType,
 		State: pending, Lifecycle: p.lifecycle, LaunchTime: c.Now, Groups: p.groups, ClientToken: in.ClientToken, zone: p.zone.ID,
-		Placement:    placement{p.zone.Name, p.zone.ID, in.Placement.GroupName, firstOf(in.Placement.Tenancy, "default")},
+		Placement:    placement{p.zone.Name, p.zone.ID, in.Placement.GroupName, cmp.Or(in.Placement.Tenancy, "default")},
 		Architecture: "x86_64", Hypervisor: "xen", Virtualization: "hvm", EbsOptimized: in.EbsOptimized, SourceDestCheck: true,
 		Monitoring: stateName{"disabled"},
 	}
@@ -152,7 +156,7 @@ func (s *Service) newInterfaces(c *world.Call, in runInstancesIn, p plan, i *Ins
 	}
 	for n, want := range interfaces {
 		made := networkInterface{
-			NetworkInterfaceID: s.world.NewID("eni"), InterfaceType: firstOf(want.InterfaceType, "interface"), SubnetID: i.SubnetID, VPCID: i.VPCID,
+			NetworkInterfaceID: s.world.NewID("eni"), InterfaceType: cmp.Or(want.InterfaceType, "interface"), SubnetID: i.SubnetID, VPCID: i.VPCID,
 			OwnerID: c.Account.ID, Status: "in-use", Description: want.Description, SourceDestCheck: true, Groups: p.groups,
 			MacAddress: fmt.Sprintf("0a:ff:%02x:%02x:%02x:%02x", dice(i.id)>>16&255, dice(i.id)>>8&255, dice(i.id)&255, n),
 			Attachment: interfaceAttachment{c.Now, s.world.NewID("eni-attach"), want.DeviceIndex, want.NetworkCardIndex, want.DeleteOnTermination, "attached"},

@@ -54,8 +54,8 @@ type natGatewayOut struct {
 }
 
 func (s *Service) createNatGateway(c *world.Call, in createNatGatewayIn) (out natGatewayOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "natgateway")
-	if err := mayCreate(c, "natgateway", tags, nil); err != nil {
+	tags, err := mayCreate(c, natGatewayKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	r := s.at(c)
@@ -101,11 +101,8 @@ type natGatewayIn struct {
 }
 
 func (s *Service) deleteNatGateway(c *world.Call, in natGatewayIn) (out natGatewayIn, err error) {
-	g, err := find(c, natGatewayKind, s.at(c).NatGateways, in.NatGatewayID)
+	g, err := change(c, natGatewayKind, s.at(c).NatGateways, in.NatGatewayID)
 	if err != nil {
-		return out, err
-	}
-	if err := mayChange(c, natGatewayKind, g); err != nil {
 		return out, err
 	}
 	if g.DeleteTime.IsZero() {

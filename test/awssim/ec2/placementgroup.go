@@ -30,8 +30,8 @@ type placementGroupOut struct {
 }
 
 func (s *Service) createPlacementGroup(c *world.Call, in createPlacementGroupIn) (out placementGroupOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "placement-group")
-	if err := mayCreate(c, "placement-group", tags, nil); err != nil {
+	tags, err := mayCreate(c, placementGroupKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	r := s.at(c)

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,6 +21,7 @@ type plan struct {
 	reservation *Reservation // nil: from the zone's stock
 	lifecycle   string
 	count       int
+	tags        []Tag
 }
 
 func (s *Service) planLaunch(c *world.Call, in runInstancesIn) (p plan, err error) {
@@ -140,7 +142,7 @@ func (s *Service) sourceLaunch(c *world.Call, in runInstancesIn, p *plan) error 
 	if p.lifecycle == capacityBlock {
 		return wire.Errorf("InvalidParameterCombination", "A Capacity Block needs a Capacity Reservation target")
 	}
-	if !slices.Contains(p.facts.UsageClasses(), firstOf(p.lifecycle, "on-demand")) || p.facts.USD == 0 {
+	if !slices.Contains(p.facts.UsageClasses(), cmp.Or(p.lifecycle, "on-demand")) || p.facts.USD == 0 {
 		return wire.Errorf("Unsupported", "The requested configuration is currently not supported. Please check the documentation for supported configurations.")
 	}
 	if p.lifecycle == "" && in.CapacityReservation.Preference != "none" {
@@ -161,13 +163,6 @@ func (s *Service) sourceLaunch(c *world.Call, in runInstancesIn, p *plan) error 
 		return insufficient(in.InstanceType, p.zone.Name)
 	}
 	return nil
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // insufficient is AWS's answer where a zone has no more of a type. Its status

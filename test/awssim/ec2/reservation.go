@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"time"
@@ -74,12 +75,12 @@ type reservationOut struct {
 }
 
 func (s *Service) createReservation(c *world.Call, in createReservationIn) (out reservationOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "capacity-reservation")
 	context := world.Context{"ec2:InstanceType": {in.InstanceType}, "ec2:InstanceCount": {strconv.Itoa(in.InstanceCount)}}
 	if in.AvailabilityZone != "" {
 		context["ec2:AvailabilityZone"] = []string{in.AvailabilityZone}
 	}
-	if err := mayCreate(c, reservationKind.resource, tags, context); err != nil {
+	tags, err := mayCreate(c, reservationKind, in.TagSpecifications, context)
+	if err != nil {
 		return out, err
 	}
 	if err := in.check(c.Now); err != nil {
@@ -145,9 +146,9 @@ func (s *Service) newReservation(c *world.Call, in createReservationIn, zone wor
 	return &Reservation{
 		meta: meta{id, c.Now, tags}, ReservationID: id, ARN: c.Account.ARN("ec2", c.Region, "capacity-reservation/"+id), OwnerID: c.Account.ID,
 		Type: "default", InstanceType: in.InstanceType, Platform: in.InstancePlatform, AvailabilityZone: zone.Name, AvailabilityZoneID: zone.ID,
-		Tenancy: firstOf(in.Tenancy, "default"), Total: in.InstanceCount, EbsOptimized: in.EbsOptimized, EphemeralStorage: in.EphemeralStorage,
-		State: assessing, CreateDate: c.Now, EndDate: in.EndDate, EndDateType: firstOf(in.EndDateType, "unlimited"),
-		MatchCriteria: firstOf(in.MatchCriteria, "open"), PlacementGroupARN: in.PlacementGroupARN,
+		Tenancy: cmp.Or(in.Tenancy, "default"), Total: in.InstanceCount, EbsOptimized: in.EbsOptimized, EphemeralStorage: in.EphemeralStorage,
+		State: assessing, CreateDate: c.Now, EndDate: in.EndDate, EndDateType: cmp.Or(in.EndDateType, "unlimited"),
+		MatchCriteria: cmp.Or(in.MatchCriteria, "open"), PlacementGroupARN: in.PlacementGroupARN,
 	}
 }
 

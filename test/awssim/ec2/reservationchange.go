@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/trainyard/trainyard/test/awssim/wire"
@@ -25,7 +26,7 @@ func (s *Service) modifyReservation(c *world.Call, in modifyReservationIn) (done
 	}
 	end, kind := v.EndDate, v.EndDateType
 	if in.EndDateType != "" || !in.EndDate.IsZero() {
-		end, kind = in.EndDate, firstOf(in.EndDateType, v.EndDateType)
+		end, kind = in.EndDate, cmp.Or(in.EndDateType, v.EndDateType)
 		if err := checkEnd(kind, end, c.Now); err != nil {
 			return done{}, err
 		}
@@ -35,7 +36,7 @@ func (s *Service) modifyReservation(c *world.Call, in modifyReservationIn) (done
 			return done{}, err
 		}
 	}
-	v.EndDate, v.EndDateType, v.MatchCriteria = end, kind, firstOf(in.MatchCriteria, v.MatchCriteria)
+	v.EndDate, v.EndDateType, v.MatchCriteria = end, kind, cmp.Or(in.MatchCriteria, v.MatchCriteria)
 	return done{true}, nil
 }
 
@@ -57,11 +58,8 @@ func (s *Service) resize(c *world.Call, v *Reservation, count int) error {
 
 // changeReservation finds one that the caller may change and that is On-Demand.
 func (s *Service) changeReservation(c *world.Call, id string) (*Reservation, error) {
-	v, err := find(c, reservationKind, s.at(c).Reservations, id)
+	v, err := change(c, reservationKind, s.at(c).Reservations, id)
 	if err != nil {
-		return nil, err
-	}
-	if err := mayChange(c, reservationKind, v); err != nil {
 		return nil, err
 	}
 	if v.Type == capacityBlock {

@@ -18,8 +18,8 @@ type SecurityGroup struct {
 	Description string `aws:"groupDescription"`
 	OwnerID     string
 	VPCID       string
-	Ingress     []permission `aws:"ipPermissions"`
-	Egress      []permission `aws:"ipPermissionsEgress"`
+	Ingress     []groupRule `aws:"ipPermissions"`
+	Egress      []groupRule `aws:"ipPermissionsEgress"`
 }
 
 func (s *Service) addSecurityGroup(c *world.Call, v *VPC, name, description string, tags []Tag) *SecurityGroup {
@@ -27,10 +27,10 @@ func (s *Service) addSecurityGroup(c *world.Call, v *VPC, name, description stri
 	g := &SecurityGroup{
 		meta: meta{id, c.Now, tags}, GroupID: id, ARN: c.Account.ARN("ec2", c.Region, "security-group/"+id), GroupName: name,
 		Description: description, OwnerID: c.Account.ID, VPCID: v.id,
-		Egress: []permission{{IPProtocol: "-1", IPRanges: []addressRange{{CidrIP: "0.0.0.0/0"}}}},
+		Egress: []groupRule{{IPProtocol: "-1", IPRanges: []addressRange{{CidrIP: "0.0.0.0/0"}}}},
 	}
 	if name == "default" {
-		g.Ingress = []permission{{IPProtocol: "-1", Groups: []peerGroup{{GroupID: id, UserID: c.Account.ID}}}}
+		g.Ingress = []groupRule{{IPProtocol: "-1", Groups: []peerGroup{{GroupID: id, UserID: c.Account.ID}}}}
 	}
 	r := s.at(c)
 	r.SecurityGroups = append(r.SecurityGroups, g)
@@ -51,8 +51,8 @@ type createSecurityGroupOut struct {
 }
 
 func (s *Service) createSecurityGroup(c *world.Call, in createSecurityGroupIn) (out createSecurityGroupOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "security-group")
-	if err := mayCreate(c, "security-group", tags, nil); err != nil {
+	tags, err := mayCreate(c, securityGroupKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	r := s.at(c)
@@ -90,14 +90,6 @@ func (s *Service) describeSecurityGroups(c *world.Call, in describeSecurityGroup
 	return out, err
 }
 
-func (s *Service) changeGroup(c *world.Call, id string) (*SecurityGroup, error) {
-	g, err := find(c, securityGroupKind, s.at(c).SecurityGroups, id)
-	if err != nil {
-		return nil, err
-	}
-	return g, mayChange(c, securityGroupKind, g)
-}
-
 type deleteSecurityGroupIn struct {
 	GroupID string
 }
@@ -109,7 +101,7 @@ type deleteSecurityGroupOut struct {
 
 func (s *Service) deleteSecurityGroup(c *world.Call, in deleteSecurityGroupIn) (out deleteSecurityGroupOut, err error) {
 	r := s.at(c)
-	g, err := s.changeGroup(c, in.GroupID)
+	g, err := change(c, securityGroupKind, r.SecurityGroups, in.GroupID)
 	if err != nil {
 		return out, err
 	}

@@ -3,6 +3,7 @@ package ec2
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/trainyard/trainyard/test/awssim/wire"
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -21,8 +22,8 @@ type subnetOut struct {
 }
 
 func (s *Service) createSubnet(c *world.Call, in createSubnetIn) (out subnetOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "subnet")
-	if err := mayCreate(c, "subnet", tags, nil); err != nil {
+	tags, err := mayCreate(c, subnetKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	r := s.at(c)
@@ -108,8 +109,8 @@ func (s *Service) describeSubnets(c *world.Call, in describeSubnetsIn) (out desc
 		"availability-zone-id":    one(func(n *Subnet) string { return n.AvailabilityZoneID }),
 		"state":                   one(func(n *Subnet) string { return n.State }),
 		"cidr-block":              one(func(n *Subnet) string { return n.CidrBlock }),
-		"default-for-az":          one(func(n *Subnet) string { return yes(n.DefaultForAZ) }),
-		"map-public-ip-on-launch": one(func(n *Subnet) string { return yes(n.MapPublicIPOnLaunch) }),
+		"default-for-az":          one(func(n *Subnet) string { return strconv.FormatBool(n.DefaultForAZ) }),
+		"map-public-ip-on-launch": one(func(n *Subnet) string { return strconv.FormatBool(n.MapPublicIPOnLaunch) }),
 	})
 	return out, err
 }
@@ -120,11 +121,8 @@ type deleteSubnetIn struct {
 
 func (s *Service) deleteSubnet(c *world.Call, in deleteSubnetIn) (done, error) {
 	r := s.at(c)
-	subnet, err := find(c, subnetKind, r.Subnets, in.SubnetID)
+	subnet, err := change(c, subnetKind, r.Subnets, in.SubnetID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, subnetKind, subnet); err != nil {
 		return done{}, err
 	}
 	if r.inUse(subnet.id) {
@@ -149,11 +147,8 @@ type modifySubnetAttributeIn struct {
 }
 
 func (s *Service) modifySubnetAttribute(c *world.Call, in modifySubnetAttributeIn) (done, error) {
-	subnet, err := find(c, subnetKind, s.at(c).Subnets, in.SubnetID)
+	subnet, err := change(c, subnetKind, s.at(c).Subnets, in.SubnetID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, subnetKind, subnet); err != nil {
 		return done{}, err
 	}
 	if in.MapPublicIPOnLaunch != nil {

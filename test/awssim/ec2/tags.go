@@ -56,52 +56,6 @@ func checkTags(tags []Tag) error {
 	return nil
 }
 
-// requestContext is the condition keys of tags that a call brings.
-func requestContext(tags []Tag) world.Context {
-	context := world.Context{}
-	for _, t := range tags {
-		context["aws:RequestTag/"+t.Key] = []string{t.Value}
-		context["aws:TagKeys"] = append(context["aws:TagKeys"], t.Key)
-	}
-	return context
-}
-
-// resourceContext adds the condition keys of tags that an object has.
-func resourceContext(context world.Context, tags []Tag) world.Context {
-	for _, t := range tags {
-		context["aws:ResourceTag/"+t.Key] = []string{t.Value}
-		context["ec2:ResourceTag/"+t.Key] = []string{t.Value}
-	}
-	return context
-}
-
-// mayCreate asks whether the caller may make an object of this kind with these
-// tags; tags need a permission of their own. It does not ask Proceed.
-func mayCreate(c *world.Call, resource string, tags []Tag, more world.Context) error {
-	if err := checkTags(tags); err != nil {
-		return err
-	}
-	context := requestContext(tags)
-	for key, values := range more {
-		context[key] = values
-	}
-	arn := c.ARN(resource + "/*")
-	if err := c.Authorize(c.Action(), arn, context); err != nil || len(tags) == 0 {
-		return err
-	}
-	context["ec2:CreateAction"] = []string{c.Request.Action}
-	return c.Authorize("ec2:CreateTags", arn, context)
-}
-
-// mayChange asks whether the caller may do this to an object, and proceeds.
-func mayChange(c *world.Call, k kind, o object) error {
-	m := o.common()
-	if err := c.Authorize(c.Action(), c.ARN(k.resource+"/"+m.id), resourceContext(world.Context{}, m.Tags)); err != nil {
-		return err
-	}
-	return c.Proceed()
-}
-
 type tagsIn struct {
 	Resources []string `aws:"ResourceId"`
 	Tags      []Tag    `aws:"Tag"`

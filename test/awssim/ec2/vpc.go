@@ -3,6 +3,7 @@ package ec2
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/trainyard/trainyard/test/awssim/wire"
 	"github.com/trainyard/trainyard/test/awssim/world"
@@ -60,8 +61,8 @@ type vpcOut struct {
 }
 
 func (s *Service) createVPC(c *world.Call, in createVPCIn) (out vpcOut, err error) {
-	tags := tagsFor(in.TagSpecifications, "vpc")
-	if err := mayCreate(c, "vpc", tags, nil); err != nil {
+	tags, err := mayCreate(c, vpcKind, in.TagSpecifications, nil)
+	if err != nil {
 		return out, err
 	}
 	block, err := netip.ParsePrefix(in.CidrBlock)
@@ -105,18 +106,11 @@ func (s *Service) describeVPCs(c *world.Call, in describeVPCsIn) (out describeVP
 		"vpc-id":     one(func(v *VPC) string { return v.VPCID }),
 		"cidr":       one(func(v *VPC) string { return v.CidrBlock }),
 		"state":      one(func(v *VPC) string { return v.State }),
-		"is-default": one(func(v *VPC) string { return yes(v.IsDefault) }),
-		"isDefault":  one(func(v *VPC) string { return yes(v.IsDefault) }),
+		"is-default": one(func(v *VPC) string { return strconv.FormatBool(v.IsDefault) }),
+		"isDefault":  one(func(v *VPC) string { return strconv.FormatBool(v.IsDefault) }),
 		"owner-id":   one(func(v *VPC) string { return v.OwnerID }),
 	})
 	return out, err
-}
-
-func yes(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
 }
 
 type deleteVPCIn struct {
@@ -125,11 +119,8 @@ type deleteVPCIn struct {
 
 func (s *Service) deleteVPC(c *world.Call, in deleteVPCIn) (done, error) {
 	r := s.at(c)
-	v, err := find(c, vpcKind, r.VPCs, in.VPCID)
+	v, err := change(c, vpcKind, r.VPCs, in.VPCID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, vpcKind, v); err != nil {
 		return done{}, err
 	}
 	if r.dependents(v.id) {
@@ -160,11 +151,8 @@ type modifyVPCAttributeIn struct {
 }
 
 func (s *Service) modifyVPCAttribute(c *world.Call, in modifyVPCAttributeIn) (done, error) {
-	v, err := find(c, vpcKind, s.at(c).VPCs, in.VPCID)
+	v, err := change(c, vpcKind, s.at(c).VPCs, in.VPCID)
 	if err != nil {
-		return done{}, err
-	}
-	if err := mayChange(c, vpcKind, v); err != nil {
 		return done{}, err
 	}
 	if in.EnableDNSHostnames != nil {

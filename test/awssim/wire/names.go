@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"unicode"
@@ -27,17 +28,10 @@ func fields(t reflect.Type) []field {
 		found = append(found, field{
 			index: i, tagged: name != "", omitEmpty: options == "omitempty",
 			embedded: f.Anonymous && f.Type.Kind() == reflect.Struct,
-			name:     firstNonEmpty(name, onWire(f.Name)),
+			name:     cmp.Or(name, onWire(f.Name)),
 		})
 	}
 	return found
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // initialisms are words that Go writes in capitals and AWS does not.

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Seed is the world as it begins. What is left out is as in Default.
+// Seed is the world as it begins. What is left out is as AWS would have it, but
+// for accounts.
 type Seed struct {
 	Start       time.Time     `json:"start,omitzero"`       // of the simulated clock; zero: now
 	Accounts    []AccountSeed `json:"accounts,omitempty"`   // none: the one of Default
