@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -120,6 +121,22 @@ func (s *Service) settleReservation(key place, v *Reservation, now time.Time) {
 // open tells whether the reservation has not ended.
 func (v *Reservation) open() bool {
 	return v.State == active || v.State == held || v.State == assessing
+}
+
+// Open lists the reservations of all accounts and regions that have not ended,
+// from the oldest; the world is locked.
+func (s *Service) Open() (all []Reservation) {
+	for _, r := range s.regions {
+		for _, v := range r.Reservations {
+			if v.open() {
+				all = append(all, *v)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Reservation) int {
+		return cmp.Or(a.CreateDate.Compare(b.CreateDate), cmp.Compare(a.ARN, b.ARN))
+	})
+	return all
 }
 
 func (s *Service) account(id string) *world.Account {

@@ -35,9 +35,15 @@ func TestReservationIsBilledUntilItEnds(t *testing.T) {
 	wantUSD(t, s, 2*g6/60, 2*g6) // a minute is the least
 	s.World.Clock.Advance(30 * time.Minute)
 	wantUSD(t, s, g6, 2*g6)
+	if open := s.Reservations(); len(open) != 1 || open[0].ReservationID != *r.CapacityReservationId || open[0].State != "active" || open[0].Total != 2 {
+		t.Errorf("the reservations that have not ended are %+v", open)
+	}
 
 	_, err = c.CancelCapacityReservation(t.Context(), &ec2.CancelCapacityReservationInput{CapacityReservationId: r.CapacityReservationId})
 	noError(t, err)
+	if open := s.Reservations(); len(open) != 0 {
+		t.Errorf("one that was cancelled has not ended: %+v", open)
+	}
 	s.World.Clock.Advance(time.Hour)
 	wantUSD(t, s, g6, 0)
 	_, err = c.CancelCapacityReservation(t.Context(), &ec2.CancelCapacityReservationInput{CapacityReservationId: r.CapacityReservationId})

@@ -40,6 +40,7 @@ type Server struct {
 	World *world.World
 
 	first      world.Key // of the first account
+	compute    *ec2.Service
 	services   map[string]Service
 	operations map[string]map[string]world.Operation
 	http       *http.Server
@@ -83,9 +84,9 @@ func New(ctx context.Context, address string, seed world.Seed) (*Server, error) 
 
 // furnish adds the services, and what the seed says that they hold.
 func (s *Server) furnish(seed world.Seed) error {
-	compute := ec2.New(s.World)
-	clusters := eks.New(s.World, compute)
-	for _, service := range []Service{sts.New(), compute, quotas.New(s.World), pricing.New(), clusters} {
+	s.compute = ec2.New(s.World)
+	clusters := eks.New(s.World, s.compute)
+	for _, service := range []Service{sts.New(), s.compute, quotas.New(s.World), pricing.New(), clusters} {
 		name := service.Wire().Name
 		s.services[name], s.operations[name] = service, service.Operations()
 	}
@@ -101,7 +102,7 @@ func (s *Server) furnish(seed world.Seed) error {
 			}
 		}
 		for _, instances := range account.Instances {
-			if err := compute.Run(s.World.Accounts[i], instances); err != nil {
+			if err := s.compute.Run(s.World.Accounts[i], instances); err != nil {
 				return fmt.Errorf("instances of account %s: %w", account.ID, err)
 			}
 		}
@@ -153,6 +154,14 @@ func (s *Server) Ledger() []world.Entry {
 	var entries []world.Entry
 	s.settled(func(now time.Time) { entries = s.World.Ledger.Entries(now) })
 	return entries
+}
+
+// Reservations are the capacity reservations that have not ended, of all
+// accounts and regions, from the oldest: what costs money, or will.
+func (s *Server) Reservations() []ec2.Reservation {
+	var open []ec2.Reservation
+	s.settled(func(time.Time) { open = s.compute.Open() })
+	return open
 }
 
 // State is what each service holds, as JSON.
