@@ -83,7 +83,7 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 	}
 	slices.SortFunc(ours, func(a, b measured) int { return int(a.took - b.took) })
 	median := ours[len(ours)/2]
-	report(out, ours)
+	report(out, ours, opts.probe)
 	if !opts.serial {
 		return nil
 	}
@@ -130,8 +130,9 @@ func measure(ctx context.Context, dir string, line ...string) (measured, error) 
 
 // report prints what trainyard took, beside the longest chain of calls in which
 // each needs the answer of the one before it: the regions, then where the type
-// is offered, or the cluster, and then the scores, or the subnets.
-func report(out io.Writer, ours []measured) {
+// is offered, or the cluster, and then the scores, or the subnets. With probes,
+// which take turns, there is no such chain to speak of.
+func report(out io.Writer, ours []measured, probe bool) {
 	median := ours[len(ours)/2]
 	conditions := world.Conditions{Latency: world.Distances()}
 	perRegion, seen, twice := map[string]int{}, map[string]bool{}, 0
@@ -145,7 +146,6 @@ func report(out io.Writer, ours []measured) {
 		}
 		seen[call] = true
 	}
-	chain := conditions.Delay(homeRegion) + 2*farthest
 	fewest, most := len(median.calls), 0
 	for region, n := range perRegion {
 		if region != homeRegion { // which answers what is about all regions, too
@@ -154,6 +154,9 @@ func report(out io.Writer, ours []measured) {
 	}
 	say(out, "trainyard  %8s, median of %d from %s to %s, %d calls\n", median.took.Round(10*time.Millisecond), len(ours),
 		ours[0].took.Round(10*time.Millisecond), ours[len(ours)-1].took.Round(10*time.Millisecond), len(median.calls))
-	say(out, "chain      %8s, so %.2f times the longest chain of dependent calls (goal: 1.3)\n", chain, median.took.Seconds()/chain.Seconds())
+	if !probe {
+		chain := conditions.Delay(homeRegion) + 2*farthest
+		say(out, "chain      %8s, so %.2f times the longest chain of dependent calls (goal: 1.3)\n", chain, median.took.Seconds()/chain.Seconds())
+	}
 	say(out, "calls      %d regions, %d to %d a region, %d in %s; %d made twice\n", len(perRegion), fewest, most, perRegion[homeRegion], homeRegion, twice)
 }
