@@ -52,6 +52,8 @@ type Session struct {
 	config aws.Config
 	// Region is the one that the environment or the profile names, or "".
 	Region string
+	// Profile is the one that was asked for, or "".
+	Profile string
 }
 
 // Load finds credentials and region as every AWS tool does: environment,
@@ -79,7 +81,7 @@ func Load(ctx context.Context, opts Options) (*Session, error) {
 	attempts := cmp.Or(cfg.RetryMaxAttempts, maxAttempts) // AWS_MAX_ATTEMPTS, or the profile's
 	cfg.RetryMaxAttempts = 0                              // or clients would wrap the retryer
 	cfg.Retryer = func() aws.Retryer { return newRetryer(attempts) }
-	return &Session{config: cfg, Region: cfg.Region}, nil
+	return &Session{config: cfg, Region: cfg.Region, Profile: opts.Profile}, nil
 }
 
 // newRetryer makes what decides which calls are made again: the SDK's standard,

@@ -98,10 +98,7 @@ func against(r, best Row, need Need) string {
 
 // fit tells whether all nodes fit, and why.
 func fit(r Row, need Need) (Fit, string) {
-	quota, part := r.Quota, Quota
-	if need.Spot {
-		quota, part = r.SpotQuota, SpotQuota
-	}
+	quota, part := r.quota(need)
 	switch {
 	case r.Skipped != "":
 		return FitsNot, r.Skipped

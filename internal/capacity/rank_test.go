@@ -172,34 +172,3 @@ func TestSpotRank(t *testing.T) {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 }
-
-func TestAdvise(t *testing.T) {
-	need := needOf(t, "p5.48xlarge", 4)
-	yes := true
-	short := Row{
-		Type: "p5.48xlarge", Region: "us-east-2", Zone: "us-east-2a", Offered: &yes,
-		Quota:  &Headroom{Code: "L-417A185B", Name: "Running On-Demand P instances", Limit: 384, Used: 192, Instances: 1},
-		Blocks: []Block{{ID: "cb-1", Instances: 2, Hours: 24, USD: 1000}},
-	}
-	a := Advise(Rank([]Row{short}, need), need, false)
-	if a.Best != nil || a.Quota == nil {
-		t.Fatalf("advice is %+v", a)
-	}
-	if got, want := a.Quota.Command(), "aws service-quotas request-service-quota-increase --region us-east-2 --service-code ec2 --quota-code L-417A185B --desired-value 960"; got != want {
-		t.Errorf("command %q, want %q", got, want)
-	}
-	all := strings.Join(a.Others, "\n")
-	for _, want := range []string{"--region all", "1 of p5.48xlarge in us-east-2a", "p5e.48xlarge", "--capacity-block-offering-id cb-1"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("alternatives lack %q:\n%s", want, all)
-		}
-	}
-	unknown := rowWith("us-east-1a", func(r *Row) { r.Quota = nil; r.lacks(Quota, "not permitted") })
-	if a := Advise(Rank([]Row{unknown}, need), need, true); a.Best != nil || !a.Undecided {
-		t.Errorf("what is not known is taken for good: %+v", a)
-	}
-	kept := rowWith("us-east-1a", func(r *Row) { r.Stock, r.Quota = &Finding{Outcome: Proven, Reservation: "cr-1"}, &Headroom{} })
-	if a := Advise(Rank([]Row{kept}, need), need, true); a.Best == nil || !strings.Contains(a.Text, "cr-1") {
-		t.Errorf("what is reserved does not fit: %+v", a)
-	}
-}

@@ -19,8 +19,10 @@ type Need struct {
 	Spot    bool          // rank by Spot's quota, score and price
 	Cluster string        // an EKS cluster that has subnets; "": none
 	Block   time.Duration // how long a Capacity Block is to last; whole days
+	Profile string        // of AWS's configuration; "": what the environment says
 }
 
+// typeNames are the names of the need's types.
 func (n Need) typeNames() []string {
 	names := make([]string, len(n.Types))
 	for i, t := range n.Types {
@@ -82,6 +84,14 @@ type Row struct {
 	// Latency is how long the region took to list its zones, in milliseconds, with
 	// the first connection to it.
 	Latency int `json:"latencyMS,omitempty"`
+}
+
+// quota is what is left of the quota that counts what is needed, and its part.
+func (r Row) quota(need Need) (*Headroom, Part) {
+	if need.Spot {
+		return r.SpotQuota, SpotQuota
+	}
+	return r.Quota, Quota
 }
 
 // hourly is the price of one instance as it is needed, On-Demand or Spot, in

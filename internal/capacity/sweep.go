@@ -54,7 +54,7 @@ func Release(ctx context.Context, session *awsapi.Session, region, id string) er
 		return err == nil, "", err
 	})
 	if err != nil {
-		return fault.WithHint(CancelCommand(region, id), fmt.Errorf("cancelling capacity reservation %s in %s: %w", id, region, err))
+		return fault.WithHint(CancelCommand(session.Profile, region, id), fmt.Errorf("cancelling capacity reservation %s in %s: %w", id, region, err))
 	}
 	return nil
 }
@@ -80,9 +80,4 @@ func cancel(ctx context.Context, api awsapi.Reservations, id string) error {
 		}
 	}
 	return err
-}
-
-// CancelCommand ends a reservation by hand.
-func CancelCommand(region, id string) string {
-	return "aws ec2 cancel-capacity-reservation --region " + region + " --capacity-reservation-id " + id
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/internal/capacity"
 	"github.com/trainyard/trainyard/internal/config"
@@ -66,12 +67,12 @@ is 6 where the job fits nowhere. docs/capacity.md says how to read the table.`,
 	flags.BoolVar(&opts.EFA, "efa", false, "refuse types without EFA")
 	flags.StringVar(&opts.Cluster, "cluster", "", "`NAME` of an EKS cluster that should have a private subnet there; TRAINYARD_CLUSTER or CLUSTER_NAME")
 	flags.StringVar(&opts.Profile, "profile", "", "`NAME` of the profile of AWS's configuration; empty: AWS_PROFILE")
-	flags.DurationVar(&opts.Block, "block-for", 24*time.Hour, "`TIME` that Capacity Blocks should last, in whole days")
+	flags.DurationVar(&opts.Block, "block-for", capacity.DefaultBlock, "`TIME` that Capacity Blocks should last, in whole days")
 	flags.DurationVar(&opts.Deadline, "deadline", 30*time.Second, "`TIME` after which a region that has not answered is given up")
 	flags.BoolVar(&opts.Probe, "probe", false, "prove that there is stock, by a reservation; asks first")
 	flags.BoolVar(&opts.AllZones, "all", false, "probe all zones into which the job may fit, not only until one has stock")
 	flags.BoolVar(&opts.Keep, "keep", false, "keep the reservation that --probe made, to launch into")
-	flags.DurationVar(&opts.Reserve, "reserve-for", 30*time.Minute, "`TIME` after which a reservation ends by itself, within an hour")
+	flags.DurationVar(&opts.Reserve, "reserve-for", capacity.DefaultReserve, "`TIME` after which a reservation ends by itself, within an hour")
 	flags.IntVar(&opts.AtOnce, "at-once", 1, "`N` zones to probe at once, each in another region")
 	flags.BoolVar(&opts.RequestQuota, "request-quota", false, "where quota is short, request more from AWS; asks first")
 	flags.BoolVarP(&opts.yes, "yes", "y", false, "do not ask before anything that costs money, or before --request-quota")
@@ -82,7 +83,7 @@ is 6 where the job fits nowhere. docs/capacity.md says how to read the table.`,
 }
 
 func (a *app) capacity(cmd *cobra.Command, opts capacityOptions) error {
-	if err := opts.check(); err != nil {
+	if err := opts.check(cmd.Flags()); err != nil {
 		return err
 	}
 	cfg, err := loadRemoteConfig(cmd, nil)
@@ -126,7 +127,7 @@ func (a *app) capacity(cmd *cobra.Command, opts capacityOptions) error {
 }
 
 // check refuses what makes no sense, all at once.
-func (o capacityOptions) check() error {
+func (o capacityOptions) check(flags *pflag.FlagSet) error {
 	var problems []error
 	wrong := func(is bool, format string, args ...any) {
 		if is {
@@ -136,6 +137,8 @@ func (o capacityOptions) check() error {
 	if err := checkOutput(o.output, capacityForms...); err != nil {
 		problems = append(problems, err)
 	}
+	wrong(flags.Changed("type") && len(tidy(o.Types)) == 0, "--type is empty")
+	wrong(flags.Changed("region") && len(tidy(o.Regions)) == 0, "--region is empty: all stands for all regions")
 	wrong(!o.Probe && (o.Keep || o.AllZones), "--keep and --all say how to probe: add --probe")
 	wrong(o.Probe && o.Spot, "--probe reserves On-Demand capacity, which says nothing of Spot: leave out one of them")
 	wrong(o.Reserve < shortestReserve || o.Reserve > longestReserve, "--reserve-for is %s: it is from %s to %s", o.Reserve, shortestReserve, longestReserve)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/internal/capacity"
@@ -10,9 +11,9 @@ import (
 )
 
 func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
-	quota := r.Quota
+	quota, part := r.Quota, capacity.Quota
 	if need.Spot {
-		quota = r.SpotQuota
+		quota, part = r.SpotQuota, capacity.SpotQuota
 	}
 	switch name {
 	case "ZONE":
@@ -23,7 +24,7 @@ func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
 		return map[capacity.Fit]string{capacity.Fits: "yes", capacity.FitsNot: "no", capacity.Unknown: "?"}[r.Fit]
 	case "QUOTA LEFT":
 		if quota == nil {
-			return unknownOr(r, capacity.Quota)
+			return unknownOr(r, part)
 		}
 		return fmt.Sprintf("%d vCPU = %d", quota.Left(), quota.Instances)
 	case "SPOT":
@@ -40,10 +41,7 @@ func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
 	case "SPOT $/H":
 		return money(r, r.SpotUSD, need.Nodes, capacity.SpotPrice)
 	case "BLOCK":
-		if len(r.Blocks) == 0 {
-			return unknownOr(r, capacity.Blocks)
-		}
-		return r.Blocks[0].Start.UTC().Format("2 Jan")
+		return blockCell(r, need)
 	default:
 		if r.Stock == nil {
 			return "-"
@@ -67,6 +65,25 @@ func scoreCell(r capacity.Ranked) string {
 		text += "!"
 	}
 	return text
+}
+
+// blockCell says when the next Capacity Block begins and, where it is for fewer
+// instances than are needed, for how many.
+func blockCell(r capacity.Ranked, need capacity.Need) string {
+	if len(r.Blocks) == 0 {
+		return unknownOr(r, capacity.Blocks)
+	}
+	next := nextBlock(r.Blocks)
+	day := next.Start.UTC().Format("2 Jan")
+	if next.Instances < need.Nodes {
+		return fmt.Sprintf("%s ×%d", day, next.Instances)
+	}
+	return day
+}
+
+// nextBlock is the one that begins first.
+func nextBlock(blocks []capacity.Block) capacity.Block {
+	return slices.MinFunc(blocks, func(a, b capacity.Block) int { return a.Start.Compare(b.Start) })
 }
 
 // unknownOr marks what could not be learned, against what there is not.

@@ -69,7 +69,7 @@ func quotaCSV(row capacity.Row) []string {
 func endCSV(row capacity.Row) []string {
 	cells := make([]string, 6)
 	if len(row.Blocks) > 0 {
-		b := row.Blocks[0]
+		b := nextBlock(row.Blocks)
 		cells[0], cells[1], cells[2] = b.Start.UTC().Format(time.RFC3339), strconv.Itoa(b.Instances), fmt.Sprintf("%.2f", b.USD)
 	}
 	if row.Stock != nil {

@@ -18,34 +18,52 @@ func isFolded(r capacity.Ranked) bool {
 	return r.Skipped != "" || r.Offered != nil && !*r.Offered || r.Offered == nil && r.Quota == nil
 }
 
-// foldedRows say in a line for each reason which zones the table leaves out.
-func foldedRows(ranked []capacity.Ranked, most int) []string {
-	byReason := map[string][]string{}
+// foldedRows say in a line for each reason which zones the table leaves out, and
+// of which types, unless it is all of them.
+func foldedRows(ranked []capacity.Ranked, need capacity.Need, most int) []string {
+	type folded struct{ reason, place string }
+	types := map[folded][]string{}
 	shown := 0
 	for _, r := range ranked {
-		switch {
-		case isFolded(r):
-			name := r.Region
-			if r.Fit == capacity.FitsNot && r.Skipped == "" {
-				name = cmp.Or(r.Zone, r.Region)
-			}
-			if !slices.Contains(byReason[r.Why], name) {
-				byReason[r.Why] = append(byReason[r.Why], name)
-			}
-		case shown < most:
+		if !isFolded(r) && shown < most {
 			shown++
-		case r.Fit == capacity.Fits:
-			byReason["room there, too"] = append(byReason["room there, too"], r.Zone)
-		default:
-			byReason["not shown, --explain says why"] = append(byReason["not shown, --explain says why"], cmp.Or(r.Zone, r.Region))
+			continue
+		}
+		f := folded{foldedWhy(r), cmp.Or(r.Zone, r.Region)}
+		if r.Offered == nil && isFolded(r) { // nothing is known of all the region
+			f.place = r.Region
+		}
+		if !slices.Contains(types[f], r.Type) {
+			types[f] = append(types[f], r.Type)
 		}
 	}
+	places := map[string][]string{}
+	for f, of := range types {
+		head := f.reason
+		if len(of) < len(need.Types) {
+			slices.Sort(of)
+			head += " (" + strings.Join(of, ", ") + ")"
+		}
+		places[head] = append(places[head], f.place)
+	}
 	var lines []string
-	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		slices.Sort(byReason[reason])
-		lines = append(lines, fmt.Sprintf("%s: %s", reason, strings.Join(byReason[reason], ", ")))
+	for _, head := range slices.Sorted(maps.Keys(places)) {
+		slices.Sort(places[head])
+		lines = append(lines, head+": "+strings.Join(places[head], ", "))
 	}
 	return lines
+}
+
+// foldedWhy is why the table does not show a row.
+func foldedWhy(r capacity.Ranked) string {
+	switch {
+	case isFolded(r):
+		return r.Why
+	case r.Fit == capacity.Fits:
+		return "room there, too"
+	default:
+		return "not shown, --explain says why"
+	}
 }
 
 // footnotes explain the marks of the table, and what could not be learned.

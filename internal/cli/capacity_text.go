@@ -30,7 +30,7 @@ func capacityText(r workflow.CapacityResult, explain bool, now time.Time) string
 		b.WriteString(typeLine(t) + "\n")
 	}
 	b.WriteString("\n" + capacityTable(r.Rows, r.Need, most, explain))
-	for _, line := range slices.Concat(foldedRows(r.Rows, most), footnotes(r, now)) {
+	for _, line := range slices.Concat(foldedRows(r.Rows, r.Need, most), footnotes(r, now)) {
 		b.WriteString(hang(line, 2) + "\n")
 	}
 	b.WriteString("\n" + adviceText(r.Advice))
@@ -130,27 +130,39 @@ func withoutColumn(table [][]string, name string) [][]string {
 	return narrow
 }
 
-// adviceText is what to do now.
+// adviceText is what to do now. Commands are lines of their own, to be copied.
 func adviceText(a capacity.Advice) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(text + "\n") }
+	labelled := func(label, text string) {
+		if text != "" {
+			line(hang(label+text, 6))
+		}
+	}
 	if a.Best != nil {
-		line(hang("best: "+a.Text, 6))
-		line("next: " + a.Command)
+		labelled("best: ", a.Text)
+		labelled("next: ", a.Next)
+		if a.Command != "" {
+			line("next: " + a.Command)
+		}
+		labelled("cost: ", a.Cost)
+		if a.GiveBack != "" {
+			line("      to give it back: " + a.GiveBack)
+		}
 		return b.String()
 	}
 	line(hang(a.Text, 2))
 	if q := a.Quota; q != nil {
 		line(hang(fmt.Sprintf("It would fit with %d vCPUs of %q in %s, which is %d now:", q.Wanted, q.Name, q.Region, q.Limit), 0))
 		line("  " + q.Command())
-		line("  trainyard capacity --request-quota files that")
+		line("or, to have it filed:")
+		line("  " + q.FiledBy)
 	}
 	if len(a.Others) > 0 {
 		line("Or:")
 		for _, other := range a.Others {
-			what, command, _ := strings.Cut(other, ": ")
-			line("  " + hang(what, 2))
-			line("    " + command)
+			line("  " + hang(other.Text, 2))
+			line("    " + other.Command)
 		}
 	}
 	return b.String()

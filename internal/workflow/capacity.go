@@ -60,8 +60,6 @@ type CapacityResult struct {
 // Err says that the job fits nowhere, or that this is not known.
 func (r CapacityResult) Err() error {
 	switch {
-	case r.Advice.Best != nil && r.Probed && !r.Advice.Best.Proven():
-		return errors.New("probing for stock: nothing is proven: " + r.Advice.Text)
 	case r.Advice.Best != nil:
 		return nil
 	case r.Advice.Undecided:
@@ -112,7 +110,7 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 	result = CapacityResult{
 		Need: s.need, Account: found.Identity.Account, Types: s.need.Types, Nodes: s.need.Nodes, Spot: s.need.Spot, Cluster: s.need.Cluster,
 		Asked: time.Now().UTC(), Rows: ranked, Swept: swept, Probed: probed,
-		Advice: capacity.Advise(ranked, s.need, len(req.Regions) == 0),
+		Advice: capacity.Advise(ranked, s.need, capacity.Asked{Regions: req.Regions, Probed: probed, Reserve: req.Reserve}),
 	}
 	if req.RequestQuota && problem == nil {
 		result.Filed, problem = s.requestQuota(ctx, result.Advice.Quota)

@@ -14,7 +14,7 @@ import (
 
 // readNeed turns names of types into types. All that is wrong is said at once.
 func (s *searching) readNeed(ctx context.Context) (capacity.Need, error) {
-	need := capacity.Need{Nodes: s.req.Nodes, Spot: s.req.Spot, Cluster: s.req.Cluster, Block: s.req.Block}
+	need := capacity.Need{Nodes: s.req.Nodes, Spot: s.req.Spot, Cluster: s.req.Cluster, Block: s.req.Block, Profile: s.req.Profile}
 	var problems []error
 	for _, name := range s.req.Types {
 		t, err := s.typeNamed(ctx, name)

@@ -98,7 +98,7 @@ func (s *searching) tellProbe(row capacity.Row) {
 	f := row.Stock
 	switch {
 	case f.Left != "":
-		s.Story.Warn(fmt.Sprintf("%s: capacity reservation %s is still there: %s", row.Zone, f.Left, capacity.CancelCommand(row.Region, f.Left)))
+		s.Story.Warn(fmt.Sprintf("%s: capacity reservation %s is still there: %s", row.Zone, f.Left, capacity.CancelCommand(s.need.Profile, row.Region, f.Left)))
 	case f.Reservation != "":
 		s.Story.Note(fmt.Sprintf("%s: stock proven; kept %s until %s", row.Zone, f.Reservation, f.Until.UTC().Format("15:04 UTC")))
 	case f.Outcome == capacity.Proven && f.Why == "":
