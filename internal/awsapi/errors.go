@@ -3,7 +3,9 @@ package awsapi
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -21,6 +23,7 @@ const (
 	Throttled     Kind = "throttled"      // too many calls, also after all retries
 	Expired       Kind = "expired"        // credentials that were good once
 	NoCredentials Kind = "no credentials" // none were found
+	NoProfile     Kind = "no profile"     // AWS's configuration has none of this name
 	Refused       Kind = "refused"        // credentials that AWS does not know
 	ClockSkew     Kind = "clock skew"     // the clock here and AWS's differ too much
 	NotOptedIn    Kind = "not opted in"   // the account has not enabled the region
@@ -44,7 +47,7 @@ var codes = []struct {
 	{ClockSkew, []string{"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"}},
 	{Expired, []string{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}},
 	{NotOptedIn, []string{"OptInRequired", "RegionDisabledException"}},
-	{Denied, []string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "NotAuthorized", "Client.UnauthorizedOperation"}},
+	{Denied, []string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "NotAuthorized", "Client.UnauthorizedOperation", "ForbiddenException"}},
 	{Refused, []string{"AuthFailure", "InvalidClientTokenId", "UnrecognizedClientException", "InvalidSignatureException", "SignatureDoesNotMatch", "MissingAuthenticationToken", "IncompleteSignature"}},
 	{NoCapacity, []string{"InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity", "InsufficientCapacityOnHost"}},
 	{OverQuota, []string{"VcpuLimitExceeded", "InstanceLimitExceeded", "ReservedInstancesLimitExceeded", "MaxSpotInstanceCountExceeded", "CapacityReservationLimitExceeded", "ResourceCountExceeded"}},
@@ -123,6 +126,7 @@ func isTransport(err error) bool {
 	if errors.As(err, &failed) {
 		return failed.ConnectionError()
 	}
-	var op interface{ Timeout() bool } // net.Error
-	return errors.As(err, &op)
+	var op *net.OpError
+	var request *url.Error
+	return errors.As(err, &op) || errors.As(err, &request)
 }

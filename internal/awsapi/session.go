@@ -7,7 +7,6 @@ package awsapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -35,6 +34,9 @@ const (
 	// connectTimeout is for reaching an endpoint; answers are as slow as the
 	// caller's deadline allows.
 	connectTimeout = 10 * time.Second
+	// loadDeadline is for finding credentials, as long as the SDK gives a program
+	// that has them (credential_process), which may ask somebody for a code.
+	loadDeadline = time.Minute
 	// connections to one host are kept open: a simulator, or a proxy, is one host
 	// for all regions.
 	connections = 128
@@ -58,9 +60,10 @@ type Session struct {
 
 // Load finds credentials and region as every AWS tool does: environment,
 // profiles, single sign-on, web identity, the role of a container or an
-// instance. The credentials are fetched at once, so that what is wrong with
-// them is known before anything is asked.
+// instance. The credentials are fetched at once, within a minute.
 func Load(ctx context.Context, opts Options) (*Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadDeadline)
+	defer cancel()
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = connections })
@@ -70,13 +73,10 @@ func Load(ctx context.Context, opts Options) (*Session, error) {
 		config.WithHTTPClient(client),
 	)
 	if err != nil {
-		return nil, explainCredentials(fmt.Errorf("reading AWS's configuration: %w", err))
+		return nil, explainConfig(ctx, err)
 	}
-	if cfg.Credentials == nil {
-		return nil, explainCredentials(errors.New("finding AWS credentials: there are none"))
-	}
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, explainCredentials(fmt.Errorf("finding AWS credentials: %w", err))
+	if err := retrieve(ctx, cfg.Credentials, opts.Profile); err != nil {
+		return nil, err
 	}
 	attempts := cmp.Or(cfg.RetryMaxAttempts, maxAttempts) // AWS_MAX_ATTEMPTS, or the profile's
 	cfg.RetryMaxAttempts = 0                              // or clients would wrap the retryer

@@ -31,12 +31,16 @@ type TypePrice struct {
 
 // Types lists instance types with GPUs: those that AWS names, or those of the
 // table that is built in, where AWS cannot be asked.
-func (w Workspace) Types(ctx context.Context, req TypesRequest) ([]TypePrice, error) {
+func (w Workspace) Types(ctx context.Context, req TypesRequest) (types []TypePrice, err error) {
+	defer w.failedStep(&err)
 	w.Story.Begin("types")
 	all, err := w.typesOfAWS(ctx, req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if awsapi.KindOf(err) == awsapi.NoProfile {
+			return nil, err
 		}
 		w.Story.Done("of the table that is built in, without prices: " + oneLine(err))
 		all = nil
