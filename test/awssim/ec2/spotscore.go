@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (s *Service) countConfiguration(c *world.Call, in spotScoresIn) error {
 func (s *Service) score(c *world.Call, in spotScoresIn, region string) []spotScore {
 	var scores []spotScore
 	best := 0
-	for _, zone := range s.sortedZones(region) {
+	for _, zone := range slices.Sorted(maps.Values(s.world.Facts.Regions[region].Zones)) {
 		free, offered := 0, false
 		for _, name := range in.InstanceTypes {
 			if t := s.world.Facts.Types[name]; slices.Contains(t.Zones, zone) {
@@ -153,15 +154,6 @@ func (s *Service) score(c *world.Call, in spotScoresIn, region string) []spotSco
 		return []spotScore{{Region: region, Score: best}}
 	}
 	return scores
-}
-
-func (s *Service) sortedZones(region string) []string {
-	var ids []string
-	for _, id := range s.world.Facts.Regions[region].Zones {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 func (s *Service) units(instanceType, unit string) int {
