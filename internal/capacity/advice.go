@@ -15,10 +15,10 @@ type Advice struct {
 	// Undecided says that something may fit, which could not be found out.
 	Undecided bool          `json:"undecided,omitempty"`
 	Text      string        `json:"text"`
-	Next      string        `json:"next,omitempty"`     // what to do next, where that is no command of ours
-	Command   string        `json:"command,omitempty"`  // what to type next
-	Cost      string        `json:"cost,omitempty"`     // of what is kept, and until when
-	GiveBack  string        `json:"giveBack,omitempty"` // what to type where what is kept is not wanted any longer
+	Next      string        `json:"next,omitempty"`    // what to do next, where that is no command of ours
+	Command   string        `json:"command,omitempty"` // what to type next
+	Cost      string        `json:"cost,omitempty"`    // of what is kept, and until when
+	Undo      string        `json:"undo,omitempty"`    // what to type to give back what is kept
 	Quota     *QuotaRequest `json:"quotaRequest,omitempty"`
 	Others    []Alternative `json:"alternatives,omitempty"`
 }
@@ -64,7 +64,7 @@ func praise(best Ranked, need Need, asked Asked) Advice {
 		id := best.Stock.Reservation
 		a.Next = fmt.Sprintf("launch them in %s with CapacityReservationTarget={CapacityReservationId=%s}, in the launch template of a node group or in run-instances: only what names the reservation gets into it", best.Zone, id)
 		a.Cost = keptCost(best.Row, need)
-		a.GiveBack = CancelCommand(need.Profile, best.Region, id)
+		a.Undo = CancelCommand(need.Profile, best.Region, id)
 	case best.Proven() && asked.Reserve != DefaultReserve:
 		a.Command = again.Command([]string{best.Region}, "--probe", "--keep", "--reserve-for", short(asked.Reserve))
 	case best.Proven():

@@ -112,8 +112,8 @@ func TestAdviseKept(t *testing.T) {
 	if want := "$9.20 an hour, used or not, until 18:05 UTC; AWS may take an hour more to end it"; a.Cost != want {
 		t.Errorf("cost %q, want %q", a.Cost, want)
 	}
-	if want := "aws ec2 cancel-capacity-reservation --region us-east-1 --capacity-reservation-id cr-1 --profile prod"; a.GiveBack != want {
-		t.Errorf("give back %q, want %q", a.GiveBack, want)
+	if want := "aws ec2 cancel-capacity-reservation --region us-east-1 --capacity-reservation-id cr-1 --profile prod"; a.Undo != want {
+		t.Errorf("undo %q, want %q", a.Undo, want)
 	}
 }
 

@@ -33,7 +33,7 @@ func capacityText(r workflow.CapacityResult, explain bool, now time.Time) string
 	for _, line := range slices.Concat(foldedRows(r.Rows, r.Need, most), footnotes(r, now)) {
 		b.WriteString(hang(line, 2) + "\n")
 	}
-	b.WriteString("\n" + adviceText(r.Advice))
+	b.WriteString("\n" + adviceText(r.Advice, r.Filed))
 	return b.String()
 }
 
@@ -131,32 +131,35 @@ func withoutColumn(table [][]string, name string) [][]string {
 }
 
 // adviceText is what to do now. Commands are lines of their own, to be copied.
-func adviceText(a capacity.Advice) string {
+func adviceText(a capacity.Advice, filed *capacity.Filed) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(text + "\n") }
-	labelled := func(label, text string) {
+	labelled := func(label, text, command string) {
 		if text != "" {
-			line(hang(label+text, 6))
+			line(hang(label+": "+text, 6))
+		}
+		if command != "" {
+			line(label + ": " + command)
 		}
 	}
 	if a.Best != nil {
-		labelled("best: ", a.Text)
-		labelled("next: ", a.Next)
-		if a.Command != "" {
-			line("next: " + a.Command)
-		}
-		labelled("cost: ", a.Cost)
-		if a.GiveBack != "" {
-			line("      to give it back: " + a.GiveBack)
-		}
+		labelled("best", a.Text, "")
+		labelled("next", a.Next, a.Command)
+		labelled("cost", a.Cost, "")
+		labelled("undo", "", a.Undo)
 		return b.String()
 	}
 	line(hang(a.Text, 2))
 	if q := a.Quota; q != nil {
-		line(hang(fmt.Sprintf("It would fit with %d vCPUs of %q in %s, which is %d now:", q.Wanted, q.Name, q.Region, q.Limit), 0))
-		line("  " + q.Command())
-		line("or, to have it filed:")
-		line("  " + q.FiledBy)
+		text := fmt.Sprintf("It would fit with %d vCPUs of %q in %s, which is %d now", q.Wanted, q.Name, q.Region, q.Limit)
+		if filed != nil {
+			line(hang(text+"; that is requested", 0))
+		} else {
+			line(hang(text+":", 0))
+			line("  " + q.Command())
+			line("This requests it after asking, unless that was done before:")
+			line("  " + q.FiledBy)
+		}
 	}
 	if len(a.Others) > 0 {
 		line("Or:")
