@@ -42,15 +42,17 @@ func (a *app) capacityCommand() *cobra.Command {
 		Short:   "Find where AWS has room for a job, and prove it",
 		Long: `Ask all regions at once where AWS has room for so many nodes of an instance type:
 where it is offered, how much quota is left, Spot placement scores, prices, Capacity
-Blocks. Zones are ranked, and what to type next is said. Credentials and region are
-found as every AWS tool finds them. What could not be learned is unknown, never good.
+Blocks. Zones are ranked, and what to do next is said. Credentials are found as every
+AWS tool finds them. What could not be learned is unknown, never good.
 
 Only a capacity reservation proves that there is stock: --probe makes one in the best
 zone, and the next, until AWS agrees, and cancels it at once. It asks before that
 costs money. With --keep the reservation stays for --reserve-for, to launch into.
+What earlier commands of yours left that were killed is cancelled.
 
 Type and nodes are cluster.nodeType and cluster.nodes of the run file. The exit code
-is 6 where the job fits nowhere. docs/capacity.md says how to read the table.`,
+is 6 where the job fits nowhere, and 1 where that is not known. docs/capacity.md says
+how to read the table.`,
 		Example: `  trainyard capacity
   trainyard capacity --type p5.48xlarge,p5en.48xlarge --nodes 4 --region us-east-1,us-west-2
   trainyard capacity --probe --keep --reserve-for 30m

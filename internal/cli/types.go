@@ -19,8 +19,9 @@ func (a *app) typesCommand() *cobra.Command {
 memory, EFA interfaces, network, whether EFA is expected to reach the GPUs' memory
 directly, and the On-Demand price of one for an hour.
 
-AWS itself is asked, in one region. Where it cannot be reached the table is used that
-is built in, which has no prices; standard error says so.`,
+AWS itself is asked, in one region. Where it does not answer, or there are no
+credentials, the table is used that is built in, which has no prices; standard error
+says so.`,
 		Example: `  trainyard types --efa
   trainyard types --gpu H100 -o json`,
 		Args: usage(cobra.NoArgs),

@@ -101,7 +101,7 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 	swept, problem := s.sweep(ctx, found)
 	rows := withKept(found, s.me.Owner, s.need)
 	ranked := capacity.Rank(rows, s.need)
-	probed := false
+	probed := req.Probe
 	if req.Probe && ctx.Err() == nil {
 		var err error
 		ranked, probed, err = s.probe(ctx, ranked)
