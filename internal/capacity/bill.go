@@ -4,9 +4,10 @@ import "time"
 
 // Bill is what probing costs.
 type Bill struct {
-	AtMost float64 // USD, if this machine dies at once and nothing is cancelled
+	AtMost float64 // USD, if everything is slow, and what is reserved last is not cancelled
 	Usual  float64 // USD, where all is cancelled at once: AWS bills a minute of each
 	Zones  int     // that are probed at most
+	Stay   int     // reservations that may last to their end
 	Known  bool    // the prices of all are
 }
 
@@ -18,7 +19,10 @@ const EndsWithin = time.Hour
 // pricing by the second.
 const minimumBilled = time.Minute
 
-// Bill says what probing the rows would cost at most.
+// Bill says what probing the rows would cost at most. Each is held for as long
+// as making, assessing and cancelling it may take. Once one could not be
+// cancelled no more are made, so that as many may stay to their end as are made
+// at once, and one that was kept before.
 func (p Prober) Bill(rows []Row) Bill {
 	b := Bill{Zones: len(rows), Known: true}
 	dearest := 0.0
@@ -30,7 +34,13 @@ func (p Prober) Bill(rows []Row) Bill {
 		hourly := *r.USD * float64(p.Need.Nodes)
 		dearest = max(dearest, hourly)
 		b.Usual += hourly * minimumBilled.Hours()
+		b.AtMost += hourly * (longestCreate + p.Hidden + p.Patience + cleanUp).Hours()
 	}
-	b.AtMost = b.Usual + dearest*(p.Reserve+EndsWithin).Hours()*float64(min(max(p.AtOnce, 1), len(rows)))
+	b.Stay = max(p.AtOnce, 1)
+	if p.Keep && p.All {
+		b.Stay++
+	}
+	b.Stay = min(b.Stay, len(rows))
+	b.AtMost += dearest * (p.Reserve + EndsWithin).Hours() * float64(b.Stay)
 	return b
 }

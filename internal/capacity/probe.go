@@ -3,12 +3,7 @@ package capacity
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
 )
@@ -26,28 +21,56 @@ type Prober struct {
 	AtOnce  int           // zones at once, of different regions
 	// Patience is how long AWS may assess a request.
 	Patience time.Duration
-	Now      func() time.Time
+	// Hidden is how long AWS may not show what it has made.
+	Hidden time.Duration
+	Now    func() time.Time
 	// Hard ends when the user will not wait any longer, not even for tidying up.
 	Hard context.Context //nolint:containedctx // its life is the command's
+
+	createLimit time.Duration // for a reservation to be made; 0: longestCreate
 }
 
+// ErrHungUp is the cause of a context that has ended because the terminal is
+// gone. Other than after a Ctrl-C, what has succeeded by then is still kept.
+var ErrHungUp = errors.New("the terminal has hung up")
+
+// How long things may take.
+const (
+	// longestCreate is for a reservation to be made.
+	longestCreate = 90 * time.Second
+	// cleanUp is for tidying up.
+	cleanUp = 90 * time.Second
+	// lastMinute is for tidying up that begins when the user waits no longer.
+	lastMinute = 15 * time.Second
+)
+
 // Run probes the zones of rows in their order and hands over each with what was
-// found. It stops at the first that succeeds, unless All is set. All that was
-// reserved is cancelled when it returns, but for one that is kept; what could
-// not be cancelled is said in the rows and in the error.
+// found. It stops at the first that succeeds, unless All is set, and where
+// something is, or may be, left behind. All that was reserved is cancelled when
+// it returns, but for one that is kept; what could not be cancelled, what may
+// have been made without our knowing, and that nothing could be kept, is said
+// in the rows and in the error.
 func (p Prober) Run(ctx context.Context, rows []Row, have func(Row)) error {
 	var problems []error
+	var lost []*trial
 	success := false
-	for len(rows) > 0 && ctx.Err() == nil && (p.All || !success) {
+	for len(rows) > 0 && ctx.Err() == nil && len(problems)+len(lost) == 0 && (p.All || !success) {
 		var wave []Row
 		wave, rows = nextWave(rows, p.AtOnce)
-		for _, row := range p.wave(ctx, wave, p.Keep && !success) {
-			success = success || row.Stock.Outcome == Proven
-			if row.Stock.Left != "" {
-				problems = append(problems, fmt.Errorf("cancelling capacity reservation %s in %s: %s; AWS ends it within an hour after %s",
-					row.Stock.Left, row.Region, row.Stock.Why, row.Stock.Until.UTC().Format("15:04 UTC")))
+		for _, t := range p.wave(ctx, wave, p.Keep && !success) {
+			success = success || t.row.Proven()
+			if t.problem != nil {
+				problems = append(problems, t.problem)
 			}
-			have(row)
+			if t.lost {
+				lost = append(lost, t)
+			}
+			have(t.row)
+		}
+	}
+	for _, t := range lost {
+		if err := p.lookAgain(t); err != nil {
+			problems = append(problems, err)
 		}
 	}
 	return errors.Join(append(problems, ctx.Err())...)
@@ -68,51 +91,11 @@ func nextWave(rows []Row, n int) (wave, rest []Row) {
 	return wave, rest
 }
 
-// wave probes zones at once, and then keeps the first success, if wanted, and
-// cancels the others.
-func (p Prober) wave(ctx context.Context, rows []Row, keep bool) []Row {
-	var all sync.WaitGroup
-	for i := range rows {
-		all.Go(func() { rows[i].Stock = p.reserve(ctx, rows[i]) })
+// tidying is the context of what has to be done whatever happens. A Ctrl-C does
+// not end it, the next one does; what begins after that has little time.
+func (p Prober) tidying(limit time.Duration) (context.Context, context.CancelFunc) {
+	if p.Hard.Err() != nil {
+		return context.WithTimeout(context.WithoutCancel(p.Hard), lastMinute)
 	}
-	all.Wait()
-	for i := range rows {
-		f := rows[i].Stock
-		if f.Reservation == "" {
-			continue
-		}
-		if keep && f.Outcome == Proven && ctx.Err() == nil && p.keep(ctx, rows[i]) {
-			keep = false
-			continue
-		}
-		p.release(rows[i].Region, f)
-	}
-	return rows
-}
-
-// keep marks a reservation as kept, from when on no sweep takes it away.
-func (p Prober) keep(ctx context.Context, row Row) bool {
-	_, err := p.Session.EC2(row.Region).CreateTags(ctx, &ec2.CreateTagsInput{
-		Resources: []string{row.Stock.Reservation}, Tags: []types.Tag{tag(TagKept, "true"), tag("Name", "trainyard "+p.Me.Owner)},
-	})
-	if err != nil {
-		row.Stock.Why = "not kept, since it could not be tagged: " + awsapi.Brief(err)
-	}
-	return err == nil
-}
-
-// cleanUp is how long tidying up may take.
-const cleanUp = 90 * time.Second
-
-// release cancels what was reserved. An interrupt does not stop it: that is
-// what it is for.
-func (p Prober) release(region string, f *Finding) {
-	ctx, cancel := context.WithTimeout(p.Hard, cleanUp)
-	defer cancel()
-	if err := Release(ctx, p.Session, region, f.Reservation); err != nil {
-		f.Left, f.Why = f.Reservation, awsapi.Brief(err)
-	} else {
-		f.Until = time.Time{}
-	}
-	f.Reservation = ""
+	return context.WithTimeout(p.Hard, limit)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/process"
 )
 
@@ -26,7 +27,8 @@ const (
 	TagExpiry    = "trainyard.dev/expiry"     // when it ends by itself
 	TagKept      = "trainyard.dev/kept"       // "true": for a launch, no longer the command's own
 
-	manager = "trainyard"
+	manager   = "trainyard"
+	probeName = "trainyard probe" // the tag Name, until one is kept
 )
 
 const (
@@ -59,7 +61,7 @@ type Reservation struct {
 // tags are those of a reservation that is about to be made.
 func (m Me) tags(now, expiry time.Time) []types.Tag {
 	return []types.Tag{
-		tag("Name", "trainyard probe"),
+		tag("Name", probeName),
 		tag(TagManagedBy, manager),
 		tag(TagOwner, m.Owner),
 		tag(TagRun, m.Run),
@@ -71,11 +73,18 @@ func (m Me) tags(now, expiry time.Time) []types.Tag {
 
 func tag(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
 
-// live tells whether the reservation has, or will have, capacity.
+// live tells whether the reservation has, or may yet have, capacity.
 func (v Reservation) live() bool {
-	return slices.Contains([]types.CapacityReservationState{
-		types.CapacityReservationStateActive, types.CapacityReservationStatePending, types.CapacityReservationStateAssessing,
-	}, v.State)
+	return v.State == types.CapacityReservationStateActive || v.undecided()
+}
+
+// undecided tells whether AWS may yet give the reservation its capacity.
+func (v Reservation) undecided() bool { return slices.Contains(undecidedStates(), v.State) }
+
+func undecidedStates() []types.CapacityReservationState {
+	return []types.CapacityReservationState{
+		types.CapacityReservationStatePending, types.CapacityReservationStateAssessing, types.CapacityReservationStateScheduled, types.CapacityReservationStateDelayed,
+	}
 }
 
 // counts tells whether what is unused of it counts against the On-Demand quota
@@ -101,6 +110,11 @@ func (v Reservation) Dead(me Me, now time.Time) bool {
 // KeptBy tells whether it was kept for a launch of this owner's.
 func (v Reservation) KeptBy(owner string) bool {
 	return v.Ours && v.Kept && v.Owner == owner && v.State == types.CapacityReservationStateActive
+}
+
+// Holds tells whether all nodes of a job can be launched into it.
+func (v Reservation) Holds(need Need) bool {
+	return v.Unused >= need.Nodes && slices.ContainsFunc(need.Types, func(t instancetype.Type) bool { return t.Name == v.Type })
 }
 
 // reservationsIn lists a region's reservations that have, or will have,

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,55 +18,60 @@ import (
 
 // reserve makes a reservation and waits until AWS has decided. The one that
 // there is, whatever became of it, is the finding's.
-func (p Prober) reserve(ctx context.Context, row Row) *Finding {
+func (p Prober) reserve(ctx context.Context, t *trial) {
 	f := &Finding{At: p.Now()}
-	if err := ctx.Err(); err != nil {
+	t.row.Stock = f
+	if ctx.Err() != nil {
 		f.Outcome, f.Why = Unproven, "interrupted"
-		return f
+		return
 	}
-	until := p.Now().Add(p.Reserve)
-	// An interrupt must not cut this call: AWS would have made what we do not know
-	// the name of.
-	creating, cancel := context.WithTimeout(p.Hard, cleanUp)
-	defer cancel()
-	made, err := p.create(creating, row, until)
+	t.until = p.Now().Add(p.Reserve)
+	made, err := p.create(t)
+	if err != nil && t.lost {
+		made, err = p.found(t, err)
+	}
 	if err != nil {
-		p.refused(f, err)
-		if f.Outcome == Unproven && mayBeMade(err) {
-			f.Until = until
-			if f.Reservation = p.find(creating, row); f.Reservation == "" {
-				f.Why += "; if AWS made one nevertheless, it ends by itself within an hour after " + until.UTC().Format(time.RFC3339)
-			}
-		}
-		return f
+		p.refused(t, err)
+		return
 	}
-	f.Reservation, f.Until = made.ID, until
-	p.assessed(ctx, row, made, f)
-	return f
+	t.lost, f.Reservation, f.Until = false, made.ID, t.until
+	p.assessed(ctx, t.row, made)
 }
 
-func (p Prober) create(ctx context.Context, row Row, until time.Time) (Reservation, error) {
-	token := p.Me.Run + "-" + row.Zone + "-" + rand.Text()[:8]
-	out, err := p.Session.EC2(row.Region).CreateCapacityReservation(ctx, &ec2.CreateCapacityReservationInput{
-		AvailabilityZone:      &row.Zone,
-		InstanceType:          &row.Type,
+// create makes the reservation. An interrupt does not cut it: AWS would have
+// made what we do not know the name of.
+func (p Prober) create(t *trial) (Reservation, error) {
+	ctx, cancel := p.tidying(cmp.Or(p.createLimit, longestCreate))
+	defer cancel()
+	token := p.Me.Run + "-" + t.row.Zone + "-" + rand.Text()[:8]
+	out, err := p.Session.EC2(t.row.Region).CreateCapacityReservation(ctx, &ec2.CreateCapacityReservationInput{
+		AvailabilityZone:      &t.row.Zone,
+		InstanceType:          &t.row.Type,
 		InstanceCount:         aws.Int32(int32(p.Need.Nodes)), //nolint:gosec // at most config.MaxNodes
 		InstancePlatform:      types.CapacityReservationInstancePlatformLinuxUnix,
 		InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted,
 		EndDateType:           types.EndDateTypeLimited,
-		EndDate:               &until,
+		EndDate:               &t.until,
 		ClientToken:           aws.String(token[max(len(token)-64, 0):]),
-		TagSpecifications:     []types.TagSpecification{{ResourceType: types.ResourceTypeCapacityReservation, Tags: p.Me.tags(p.Now(), until)}},
-	})
+		TagSpecifications:     []types.TagSpecification{{ResourceType: types.ResourceTypeCapacityReservation, Tags: p.Me.tags(p.Now(), t.until)}},
+	}, noticeLost(&t.lost))
 	if err != nil {
 		return Reservation{}, err
 	}
 	return readReservation(*out.CapacityReservation), nil
 }
 
-// refused says what a refusal means.
-func (p Prober) refused(f *Finding, err error) {
-	f.Why = awsapi.Brief(err)
+// refused says what it means that there is no reservation, as far as we know.
+func (p Prober) refused(t *trial, err error) {
+	f := t.row.Stock
+	f.Outcome, f.Why = Unproven, awsapi.Brief(err)
+	if errors.Is(err, context.Canceled) {
+		f.Why = "interrupted"
+	}
+	if t.lost { // what AWS says last may be because of what it has made
+		f.Why += "; AWS may have made the reservation nevertheless"
+		return
+	}
 	switch awsapi.KindOf(err) {
 	case awsapi.NoCapacity:
 		f.Outcome, f.Why = NoStock, fmt.Sprintf("AWS has no %d of them at the moment", p.Need.Nodes)
@@ -74,40 +80,21 @@ func (p Prober) refused(f *Finding, err error) {
 	case awsapi.Unsupported:
 		f.Outcome = NotHere
 	default:
-		f.Outcome = Unproven
 	}
 }
 
-// mayBeMade tells whether AWS may have done what it did not confirm.
-func mayBeMade(err error) bool {
-	switch awsapi.KindOf(err) {
-	case awsapi.Late, awsapi.Unreachable, awsapi.Server:
-		return true
-	default:
-		return errors.Is(err, context.Canceled)
-	}
-}
-
-// find looks for a reservation of this command's that was not confirmed.
-func (p Prober) find(ctx context.Context, row Row) string {
-	all, err := reservationsIn(ctx, p.Session.EC2(row.Region), filter("tag:"+TagRun, p.Me.Run), filter("availability-zone", row.Zone))
-	if err != nil || len(all) == 0 {
-		return ""
-	}
-	return all[0].ID
-}
-
-// assessed waits until AWS has decided, and meanwhile says that we live.
-func (p Prober) assessed(ctx context.Context, row Row, v Reservation, f *Finding) {
-	api, beat := p.Session.EC2(row.Region), p.Now()
+// assessed waits until AWS has decided, and meanwhile says that we live. Only a
+// reservation that is active proves something: AWS gives one up, in a state of
+// its own, for stock, for quota or for what was asked for, and does not say why.
+func (p Prober) assessed(ctx context.Context, row Row, v Reservation) {
+	api, beat, f := p.Session.EC2(row.Region), p.Now(), row.Stock
 	look := func(ctx context.Context) (bool, string, error) {
-		switch v.State {
-		case types.CapacityReservationStateActive:
+		switch {
+		case v.State == types.CapacityReservationStateActive:
 			f.Outcome = Proven
 			return true, "", nil
-		case types.CapacityReservationStateAssessing, types.CapacityReservationStatePending, types.CapacityReservationStateScheduled:
-		default:
-			f.Outcome, f.Why = NoStock, "AWS has assessed the request and says "+string(v.State)
+		case !v.undecided():
+			f.Outcome, f.Why = Unproven, fmt.Sprintf("AWS says that the reservation is %s, and not why", v.State)
 			return true, "", nil
 		}
 		if p.Now().Sub(beat) >= beatEvery {
@@ -126,20 +113,21 @@ func (p Prober) assessed(ctx context.Context, row Row, v Reservation, f *Finding
 	switch {
 	case err == nil:
 	case wait.IsTimeout(err):
-		f.Outcome, f.Why = Assessing, fmt.Sprintf("AWS had not decided after %s", p.Patience)
-	case ctx.Err() != nil:
-		f.Outcome, f.Why = Unproven, "interrupted"
+		f.Outcome, f.Why = Assessing, fmt.Sprintf("AWS had not decided after %s: the reservation was %s", p.Patience, v.State)
 	default:
-		f.Outcome, f.Why = Unproven, awsapi.Brief(err)
+		f.Outcome, f.Why = Unproven, inBrief(ctx, err)
 	}
 }
 
 // beat says in the reservation's tag that its command lives. A tag that could
 // not be written is written at the next beat.
 func (p Prober) beat(ctx context.Context, region, id string) {
-	_, _ = p.Session.EC2(region).CreateTags(ctx, &ec2.CreateTagsInput{
-		Resources: []string{id}, Tags: []types.Tag{tag(TagHeartbeat, p.Now().UTC().Format(time.RFC3339))},
-	})
+	_ = setTags(ctx, p.Session.EC2(region), id, tag(TagHeartbeat, p.Now().UTC().Format(time.RFC3339)))
+}
+
+func setTags(ctx context.Context, api awsapi.Reservations, id string, tags ...types.Tag) error {
+	_, err := api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags})
+	return err
 }
 
 func oneReservation(ctx context.Context, api awsapi.Reservations, id string) (Reservation, error) {
@@ -151,4 +139,12 @@ func oneReservation(ctx context.Context, api awsapi.Reservations, id string) (Re
 		return Reservation{}, fmt.Errorf("looking at capacity reservation %s: AWS does not show it", id)
 	}
 	return readReservation(out.CapacityReservations[0]), nil
+}
+
+// inBrief says why something was not done, which may be that nobody waited.
+func inBrief(ctx context.Context, err error) string {
+	if context.Cause(ctx) == context.Canceled || context.Cause(ctx) == ErrHungUp { //nolint:errorlint // as they are
+		return "interrupted"
+	}
+	return awsapi.Brief(err)
 }

@@ -1,83 +1,54 @@
 package capacity
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"cmp"
+	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-
 	"github.com/trainyard/trainyard/internal/awsapi"
-	"github.com/trainyard/trainyard/internal/fault"
-	"github.com/trainyard/trainyard/internal/wait"
 )
 
 // DeadProbes are the reservations that the same owner's dead commands left.
 func (f Found) DeadProbes(me Me, now time.Time) []Reservation {
-	var dead []Reservation
-	for _, regions := range [][]Region{f.Regions, f.Others} {
-		for _, r := range regions {
-			for _, v := range r.Reservations {
-				v.Region = r.Name
-				if v.Dead(me, now) {
-					dead = append(dead, v)
-				}
-			}
-		}
-	}
-	return dead
+	return f.reservations(func(v Reservation) bool { return v.Dead(me, now) })
 }
 
-// Kept are the reservations that this owner keeps for launches.
+// Kept are the reservations that this owner keeps for launches, in whichever
+// region.
 func (f Found) Kept(owner string) []Reservation {
-	var kept []Reservation
-	for _, r := range f.Regions {
+	return f.reservations(func(v Reservation) bool { return v.KeptBy(owner) })
+}
+
+func (f Found) reservations(wanted func(Reservation) bool) []Reservation {
+	var all []Reservation
+	for _, r := range slices.Concat(f.Regions, f.Others) {
 		for _, v := range r.Reservations {
 			v.Region = r.Name
-			if v.KeptBy(owner) {
-				kept = append(kept, v)
+			if wanted(v) {
+				all = append(all, v)
 			}
 		}
 	}
-	return kept
+	return all
 }
 
-// Release cancels a reservation. One that is gone already is fine; one that AWS
-// does not know yet, though it has made it, is waited for.
-func Release(ctx context.Context, session *awsapi.Session, region, id string) error {
-	err := wait.For(ctx, wait.Options{Interval: settleInterval, Timeout: settleTimeout}, func(ctx context.Context) (bool, string, error) {
-		err := cancel(ctx, session.EC2(region), id)
-		if awsapi.KindOf(err) == awsapi.NotFound {
-			return false, "AWS does not know it", nil
-		}
-		return err == nil, "", err
-	})
-	if err != nil {
-		return fault.WithHint(CancelCommand(session.Profile, region, id), fmt.Errorf("cancelling capacity reservation %s in %s: %w", id, region, err))
-	}
-	return nil
+// Unseen is where what dead commands left could not be looked for.
+type Unseen struct {
+	Region string `json:"region"` // "others": those that the account has besides
+	Why    string `json:"why"`
 }
 
-const (
-	settleInterval = 500 * time.Millisecond
-	settleTimeout  = 45 * time.Second
-)
-
-func cancel(ctx context.Context, api awsapi.Reservations, id string) error {
-	_, err := api.CancelCapacityReservation(ctx, &ec2.CancelCapacityReservationInput{CapacityReservationId: &id})
-	if err == nil {
-		return nil
-	}
-	// One that has ended cannot be cancelled: look before saying so.
-	out, lookErr := api.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}})
-	if lookErr != nil {
-		return errors.Join(err, lookErr)
-	}
-	for _, v := range out.CapacityReservations {
-		if !readReservation(v).live() {
-			return nil
+// Unseen lists the regions whose reservations could not be listed.
+func (f Found) Unseen() []Unseen {
+	var all []Unseen
+	for _, r := range slices.Concat(f.Regions, f.Others) {
+		if r.Unseen != nil {
+			all = append(all, Unseen{r.Name, awsapi.Brief(r.Unseen)})
 		}
 	}
-	return err
+	slices.SortFunc(all, func(a, b Unseen) int { return cmp.Compare(a.Region, b.Region) })
+	if f.Guessed != "" {
+		all = append(all, Unseen{"others", f.Guessed})
+	}
+	return all
 }

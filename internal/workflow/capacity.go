@@ -52,8 +52,9 @@ type CapacityResult struct {
 	Asked   time.Time           `json:"asked"`
 	Rows    []capacity.Ranked   `json:"zones"`
 	Advice  capacity.Advice     `json:"advice"`
-	Swept   []string            `json:"swept,omitempty"` // reservations of dead probes that were cancelled
-	Filed   *capacity.Filed     `json:"filed,omitempty"` // a request for more quota
+	Swept   []string            `json:"swept,omitempty"`   // reservations of dead probes that were cancelled
+	Unswept []capacity.Unseen   `json:"unswept,omitempty"` // where they could not be looked for
+	Filed   *capacity.Filed     `json:"filed,omitempty"`   // a request for more quota
 	Probed  bool                `json:"probed"`
 }
 
@@ -86,6 +87,8 @@ type searching struct {
 // probes zones in that order.
 func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result CapacityResult, err error) {
 	defer w.failedStep(&err)
+	ctx, stop := w.untilHungUp(ctx)
+	defer stop()
 	s := &searching{Workspace: w, req: req, me: w.me()}
 	w.Story.Begin("account")
 	if s.session, err = awsapi.Load(ctx, awsapi.Options{Profile: req.Profile, Agent: "trainyard"}); err != nil {
@@ -104,12 +107,12 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 	probed := req.Probe
 	if req.Probe && ctx.Err() == nil {
 		var err error
-		ranked, probed, err = s.probe(ctx, ranked)
+		ranked, probed, err = s.probe(ctx, ranked, s.kept(found))
 		problem = errors.Join(problem, err)
 	}
 	result = CapacityResult{
 		Need: s.need, Account: found.Identity.Account, Types: s.need.Types, Nodes: s.need.Nodes, Spot: s.need.Spot, Cluster: s.need.Cluster,
-		Asked: time.Now().UTC(), Rows: ranked, Swept: swept, Probed: probed,
+		Asked: time.Now().UTC(), Rows: ranked, Swept: swept, Unswept: found.Unseen(), Probed: probed,
 		Advice: capacity.Advise(ranked, s.need, capacity.Asked{Regions: req.Regions, Probed: probed, Reserve: req.Reserve}),
 	}
 	if req.RequestQuota && problem == nil {
@@ -120,6 +123,19 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 
 func (w Workspace) me() capacity.Me {
 	return capacity.Me{Owner: w.User, Run: "probe-" + strings.ToLower(rand.Text()[:12]), Machine: capacity.Machine(), Process: process.Self()}
+}
+
+// untilHungUp ends, as with a Ctrl-C, when the terminal is gone.
+func (w Workspace) untilHungUp(ctx context.Context) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-w.Detach:
+			end(capacity.ErrHungUp)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { end(nil) }
 }
 
 // look asks all regions.
@@ -161,50 +177,6 @@ func orUnknown(text string) string {
 		return "not known"
 	}
 	return text
-}
-
-// sweep cancels what dead probes of this user have left, and says so.
-func (s *searching) sweep(ctx context.Context, found capacity.Found) (swept []string, err error) {
-	var problems []error
-	for _, v := range found.DeadProbes(s.me, time.Now()) {
-		if err := capacity.Release(ctx, s.session, v.Region, v.ID); err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		swept = append(swept, v.ID)
-		s.Story.Warn(fmt.Sprintf("cancelled capacity reservation %s, %d of %s in %s, which a probe of yours that was killed had left",
-			v.ID, v.Total, v.Type, v.Zone))
-	}
-	if s.req.Probe {
-		s.unseen(found)
-	}
-	return swept, errors.Join(problems...)
-}
-
-// unseen says where reservations of dead probes could not be looked for.
-func (s *searching) unseen(found capacity.Found) {
-	var names []string
-	for _, r := range found.Others {
-		if r.Unseen != nil {
-			names = append(names, r.Name)
-		}
-	}
-	if len(names) > 0 {
-		s.Story.Note("not looked at for what earlier probes may have left, which ends by itself: " + strings.Join(names, ", "))
-	}
-}
-
-// withKept puts into the rows what this user keeps for launches.
-func withKept(found capacity.Found, owner string, need capacity.Need) []capacity.Row {
-	rows := found.Rows()
-	for _, v := range found.Kept(owner) {
-		for i := range rows {
-			if rows[i].Zone == v.Zone && rows[i].Type == v.Type && v.Unused >= need.Nodes {
-				rows[i].Stock = &capacity.Finding{Outcome: capacity.Proven, At: time.Now().UTC(), Reservation: v.ID, Until: v.End}
-			}
-		}
-	}
-	return rows
 }
 
 // requestQuota files the increase that is short, if the user agrees.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/internal/capacity"
@@ -13,25 +14,35 @@ import (
 // probePatience is how long AWS may assess a reservation.
 const probePatience = time.Minute
 
+// hiddenFor is how long AWS may not show what it has made. It names no limit;
+// moments are what others saw.
+const hiddenFor = 15 * time.Second
+
 // probe proves stock in zones in their order, if the user agrees to the price,
-// and ranks them again.
-func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) (again []capacity.Ranked, probed bool, err error) {
+// and ranks them again. Where the job fits into what is kept in a region that
+// was asked for, nothing is left to prove.
+func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked, kept []capacity.Reservation) (again []capacity.Ranked, probed bool, err error) {
 	rows := probeable(ranked)
-	switch {
-	case len(rows) == 0:
-		s.Story.Note("no zone is worth a probe: the job would fit into none")
+	if here := slices.IndexFunc(kept, func(v capacity.Reservation) bool { return isAsked(ranked, v.Region) }); here >= 0 {
+		s.Story.Note("not probed: " + sayKept(kept[here]))
 		return ranked, false, nil
-	case ranked[0].Reserved():
-		s.Story.Note(fmt.Sprintf("not probed: capacity reservation %s in %s is kept already", ranked[0].Stock.Reservation, ranked[0].Zone))
+	}
+	if len(rows) == 0 {
+		s.Story.Note("no zone is worth a probe: the job would fit into none")
 		return ranked, false, nil
 	}
 	p := capacity.Prober{
 		Session: s.session, Me: s.me, Need: s.need, Reserve: s.req.Reserve, Keep: s.req.Keep, All: s.req.AllZones, AtOnce: s.req.AtOnce,
-		Patience: probePatience, Now: time.Now, Hard: s.Hard,
+		Patience: probePatience, Hidden: hiddenFor, Now: time.Now, Hard: s.Hard,
+	}
+	if s.req.Keep {
+		for _, v := range kept {
+			s.Story.Warn(sayKept(v) + ", and is paid for, too; to give it back: " + capacity.CancelCommand(s.need.Profile, v.Region, v.ID))
+		}
 	}
 	s.Story.Note(price(p, rows))
 	if s.req.Agree != nil {
-		agreed, err := s.req.Agree(ctx, fmt.Sprintf("reserve %d %s?", s.need.Nodes, rows[0].Type))
+		agreed, err := s.req.Agree(ctx, question(p, rows, s.req.Keep && len(kept) > 0))
 		if err != nil {
 			return ranked, false, err
 		}
@@ -62,6 +73,11 @@ func (s *searching) probe(ctx context.Context, ranked []capacity.Ranked) (again 
 	return capacity.Rank(known, s.need), true, err
 }
 
+// isAsked tells whether a region was asked for.
+func isAsked(ranked []capacity.Ranked, region string) bool {
+	return slices.ContainsFunc(ranked, func(r capacity.Ranked) bool { return r.Region == region })
+}
+
 // probeable are the rows of zones in which the job may fit.
 func probeable(ranked []capacity.Ranked) []capacity.Row {
 	var rows []capacity.Row
@@ -73,6 +89,36 @@ func probeable(ranked []capacity.Ranked) []capacity.Row {
 	return rows
 }
 
+// question names what may be reserved: one of the types.
+func question(p capacity.Prober, rows []capacity.Row, another bool) string {
+	var types []string
+	byType := map[string][]capacity.Row{}
+	for _, r := range rows {
+		if byType[r.Type] == nil {
+			types = append(types, r.Type)
+		}
+		byType[r.Type] = append(byType[r.Type], r)
+	}
+	what := strings.Join(types, " or ")
+	if len(types) > 1 {
+		for i, name := range types {
+			types[i] = fmt.Sprintf("%s (%s)", name, atMost(p.Bill(byType[name])))
+		}
+		what = strings.Join(types, ", or ")
+	}
+	if another {
+		return fmt.Sprintf("reserve another %d %s?", p.Need.Nodes, what)
+	}
+	return fmt.Sprintf("reserve %d %s?", p.Need.Nodes, what)
+}
+
+func atMost(b capacity.Bill) string {
+	if !b.Known {
+		return "price not known"
+	}
+	return fmt.Sprintf("at most $%.2f", b.AtMost)
+}
+
 // price says what a probe costs, before it does.
 func price(p capacity.Prober, rows []capacity.Row) string {
 	b := p.Bill(rows)
@@ -80,13 +126,17 @@ func price(p capacity.Prober, rows []capacity.Row) string {
 	if p.All {
 		extent = "all of them"
 	}
-	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, at most $%.2f",
+	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, $%.2f for all",
 		p.Need.Nodes, plural(b.Zones, "zone"), extent, b.Usual)
-	whose := "should this machine die, the reservation"
-	if p.Keep {
-		whose = "the reservation that is kept"
+	switch {
+	case p.Keep:
+		text += "; the reservation that is kept goes on for "
+	case b.Stay > 1:
+		text += fmt.Sprintf("; should this machine die, %d reservations go on for ", b.Stay)
+	default:
+		text += "; should this machine die, the reservation goes on for "
 	}
-	text += fmt.Sprintf("; %s goes on for %s, and AWS may take an hour more to end it: $%.2f in all at most", whose, ui.Duration(p.Reserve), b.AtMost)
+	text += fmt.Sprintf("%s, and AWS may take an hour more to end it: $%.2f in all at most", ui.Duration(p.Reserve), b.AtMost)
 	if !b.Known {
 		text += "; and more for zones whose price is not known"
 	}
