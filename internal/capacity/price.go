@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
@@ -22,8 +23,12 @@ func (p Prices) Of(instanceType, region string) (usd float64, ok bool) {
 	return usd, ok
 }
 
-// pricesOf asks for each type once, for all regions.
-func pricesOf(ctx context.Context, api awsapi.Pricing, all []instancetype.Type) (Prices, error) {
+// pricesOf asks for each type once, for all regions of the home's partition.
+func pricesOf(ctx context.Context, session *awsapi.Session, home string, all []instancetype.Type) (Prices, error) {
+	api, err := priceList(session, home)
+	if err != nil {
+		return nil, err
+	}
 	prices := Prices{}
 	var waits []func() (Prices, error)
 	for _, t := range all {
@@ -34,11 +39,27 @@ func pricesOf(ctx context.Context, api awsapi.Pricing, all []instancetype.Type) 
 		if err != nil {
 			return nil, err
 		}
-		for at, usd := range some {
-			prices[at] = usd
-		}
+		maps.Copy(prices, some)
 	}
 	return prices, nil
+}
+
+// PricesIn are those of all types in a region.
+func PricesIn(ctx context.Context, session *awsapi.Session, region string) (Prices, error) {
+	api, err := priceList(session, region)
+	if err != nil {
+		return nil, err
+	}
+	return askPrices(ctx, api, [2]string{"regionCode", region})
+}
+
+// priceList is the way to the price list of a region's partition.
+func priceList(session *awsapi.Session, region string) (awsapi.Pricing, error) {
+	list := awsapi.PricingRegion(region)
+	if list == "" {
+		return nil, fmt.Errorf("AWS's partition %s has no price list", awsapi.PartitionOf(region))
+	}
+	return session.Pricing(list), nil
 }
 
 // askPrices reads the price list of instances with these attributes: what runs

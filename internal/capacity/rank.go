@@ -159,14 +159,6 @@ func gradeScore(r Row, _ Need) float64 {
 	return float64(r.SpotScore.Value)
 }
 
-// hourly is the price of one instance; what is not known is dearest.
-func hourly(r Row, need Need) float64 {
-	if usd, ok := r.hourly(need); ok {
-		return usd
-	}
-	return math.MaxFloat64
-}
-
 // gradePrice is the price of one instance; what is not known is dearest.
 func gradePrice(r Row, need Need) float64 {
 	if usd, ok := r.hourly(need); ok {

@@ -19,6 +19,11 @@ type Region struct {
 	Unseen error
 }
 
+// answered tells whether anything is known of the region.
+func (r Region) answered() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Zone != "" || row.Offered != nil || row.Quota != nil })
+}
+
 // Skipped tells whether the region was not asked at all.
 func (r Region) Skipped() bool { return len(r.Rows) > 0 && r.Rows[0].Skipped != "" }
 

@@ -3,14 +3,13 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
-	"github.com/trainyard/trainyard/internal/fault"
-	"github.com/trainyard/trainyard/internal/spelling"
 )
 
 // knownRegions are regions by name, with why one is not to be asked, or "".
@@ -32,28 +31,22 @@ func listRegions(ctx context.Context, api awsapi.Regions) (knownRegions, error) 
 	return known, nil
 }
 
-// guessedRegions are those that are asked for, or that every account has.
-func guessedRegions(named []string) knownRegions {
-	if len(named) == 0 {
-		named = awsapi.DefaultRegions()
-	}
+// guessedRegions are those that every account has, and those that are asked for.
+func guessedRegions(home string, named []string) knownRegions {
 	known := knownRegions{}
-	for _, name := range named {
-		known[name] = ""
+	for _, name := range append(awsapi.DefaultRegions(home), named...) {
+		if awsapi.PartitionOf(name) == awsapi.PartitionOf(home) {
+			known[name] = ""
+		}
 	}
 	return known
 }
 
-// check adds the regions of other partitions, which these credentials are not
-// good for, and refuses names that are none.
-func (known knownRegions) check(named []string) error {
-	var names []string
-	partition := ""
-	for name := range known {
-		names = append(names, name)
-		partition = awsapi.PartitionOf(name)
-	}
-	slices.Sort(names)
+// check adds the regions of other partitions than the home's, which these
+// credentials are not good for, and refuses names that are none.
+func (known knownRegions) check(home string, named []string) error {
+	names, partition := slices.Sorted(maps.Keys(known)), awsapi.PartitionOf(home)
+	var wrong []string
 	for _, name := range named {
 		if _, ok := known[name]; ok {
 			continue
@@ -62,11 +55,7 @@ func (known knownRegions) check(named []string) error {
 			known[name] = fmt.Sprintf("of partition %s; these credentials are for %s", other, partition)
 			continue
 		}
-		text := fmt.Sprintf("unknown region %q", name)
-		if near := spelling.Nearest(name, names); near != "" {
-			text += fmt.Sprintf(" (did you mean %s?)", near)
-		}
-		return fault.WithCode(fault.Usage, fault.WithHint("aws ec2 describe-regions lists the regions of your account", fmt.Errorf("%s", text)))
+		wrong = append(wrong, name)
 	}
-	return nil
+	return awsapi.UnknownRegions(wrong, names)
 }

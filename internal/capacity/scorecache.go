@@ -2,9 +2,7 @@ package capacity
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,11 +56,14 @@ func OpenScores(dir string) *ScoreCache {
 	return c
 }
 
-func (c *ScoreCache) get(q scoreQuestion) (scored, bool) {
+// get is an answer that is not too old to be of use. One that was given in the
+// future, by another clock, is of none.
+func (c *ScoreCache) get(q scoreQuestion, now time.Time) (s scored, age time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.entries[q.String()]
-	return scored{zones: e.Zones, asked: e.Asked}, ok && q.Account != ""
+	age = now.Sub(e.Asked)
+	return scored{zones: e.Zones, asked: e.Asked}, age, ok && q.Account != "" && 0 <= age && age <= keptScore
 }
 
 func (c *ScoreCache) put(q scoreQuestion, s scored) {
@@ -80,7 +81,7 @@ func (c *ScoreCache) Save(now time.Time) error {
 		return nil
 	}
 	for question, e := range c.entries {
-		if now.Sub(e.Asked) > keptScore {
+		if age := now.Sub(e.Asked); age < 0 || age > keptScore {
 			delete(c.entries, question)
 		}
 	}
@@ -88,7 +89,7 @@ func (c *ScoreCache) Save(now time.Time) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o700)
 	}
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if err == nil {
 		err = renameio.WriteFile(c.path, data, 0o600)
 	}
 	if err != nil {

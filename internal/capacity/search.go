@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +30,9 @@ type Found struct {
 	// Guessed says why the regions are those that every account has: the account's
 	// own could not be listed.
 	Guessed string
+	// Unsaved is why Spot placement scores could not be remembered, which AWS may
+	// not answer so often.
+	Unsaved error
 }
 
 // Rows are those of all regions.
@@ -47,70 +49,73 @@ const othersDeadline = 5 * time.Second
 
 // All asks all regions at once, and hands over each as soon as it has answered.
 // What fails in a region is said in its rows; the error is about what concerns
-// all: credentials, or the name of a region.
+// all: credentials, the name of a region, or that none could be reached.
 func (s Search) All(ctx context.Context, have func(Region)) (Found, error) {
-	home := s.home()
-	timed, cancel := context.WithTimeout(ctx, s.Deadline)
-	defer cancel()
-	identity := later(func() (awsapi.Identity, error) { return s.Session.Identity(timed, home) })
-	known := later(func() (knownRegions, error) { return listRegions(timed, s.Session.EC2(home)) })
-	prices := later(func() (Prices, error) { return s.prices(ctx, home) })
-
-	who := await(identity)
-	if isAboutAll(who.err) {
-		return Found{}, who.err
+	if err := awsapi.CheckRegions(append(slices.Clone(s.Regions), s.Session.Region)...); err != nil {
+		return Found{}, err
 	}
-	regions := await(known)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	home := s.Session.Home(s.Regions...)
+	identity := later(func() (awsapi.Identity, error) { return within(ctx, s.Deadline, s.identity(home)) })
+	known := later(func() (knownRegions, error) { return within(ctx, s.Deadline, s.regions(home)) })
+	prices := later(func() (Prices, error) { return within(ctx, s.Deadline, s.prices(home)) })
+
+	who, regions := await(identity), answer[knownRegions]{}
+	if !isAboutAll(who.err) {
+		regions = await(known)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return Found{}, ctx.Err()
+	case isAboutAll(who.err):
+		return Found{}, who.err
 	case isAboutAll(regions.err):
 		return Found{}, awsapi.Explain(regions.err)
 	}
 	found := Found{Identity: who.value}
 	if regions.err != nil {
 		found.Guessed = awsapi.Brief(regions.err)
-		regions.value = guessedRegions(s.Regions)
+		regions.value = guessedRegions(home, s.Regions)
 	}
-	if err := regions.value.check(s.Regions); err != nil {
+	if err := regions.value.check(home, append(slices.Clone(s.Regions), s.Session.Region)); err != nil {
 		return Found{}, err
 	}
 	found.Regions, found.Others = s.askAll(ctx, regions.value, who.value, prices, have)
-	if err := ctx.Err(); err != nil {
-		return Found{}, err
+	switch {
+	case ctx.Err() != nil:
+		return Found{}, ctx.Err()
+	case awsapi.KindOf(who.err) == awsapi.Unreachable && !slices.ContainsFunc(found.Regions, Region.answered):
+		return Found{}, who.err
 	}
-	return found, s.Scores.Save(s.Now())
+	found.Unsaved = s.Scores.Save(s.Now())
+	return found, nil
 }
 
-// home is the region in which to ask what is not about one region.
-func (s Search) home() string {
-	partition := awsapi.Standard
-	for _, name := range append([]string{s.Session.Region}, s.Regions...) {
-		if name != "" {
-			partition = awsapi.PartitionOf(name)
-			break
-		}
-	}
-	if s.Session.Region != "" {
-		return s.Session.Region
-	}
-	return awsapi.HomeRegion(partition)
-}
-
-func (s Search) prices(ctx context.Context, home string) (Prices, error) {
-	region := awsapi.PricingRegion(awsapi.PartitionOf(home))
-	if region == "" {
-		return nil, fmt.Errorf("AWS's partition %s has no price list", awsapi.PartitionOf(home))
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.Deadline)
+// within does something that is to take no longer.
+func within[T any](ctx context.Context, deadline time.Duration, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	return pricesOf(ctx, s.Session.Pricing(region), s.Need.Types)
+	return do(ctx)
 }
 
-// isAboutAll tells whether an error would be the same in every region.
+func (s Search) identity(home string) func(context.Context) (awsapi.Identity, error) {
+	return func(ctx context.Context) (awsapi.Identity, error) { return s.Session.Identity(ctx, home) }
+}
+
+func (s Search) regions(home string) func(context.Context) (knownRegions, error) {
+	return func(ctx context.Context) (knownRegions, error) { return listRegions(ctx, s.Session.EC2(home)) }
+}
+
+func (s Search) prices(home string) func(context.Context) (Prices, error) {
+	return func(ctx context.Context) (Prices, error) { return pricesOf(ctx, s.Session, home, s.Need.Types) }
+}
+
+// isAboutAll tells whether an error would be the same in every region. One that
+// cannot be reached says nothing of others.
 func isAboutAll(err error) bool {
 	return slices.Contains([]awsapi.Kind{
-		awsapi.NoCredentials, awsapi.Expired, awsapi.Refused, awsapi.ClockSkew, awsapi.Unreachable,
+		awsapi.NoCredentials, awsapi.Expired, awsapi.Refused, awsapi.ClockSkew,
 	}, awsapi.KindOf(err))
 }
 

@@ -51,8 +51,8 @@ type scored struct {
 // new enough is used again, and an old one where AWS refuses.
 func (a asking) score(ctx context.Context, api awsapi.EC2, instanceType string) (scored, error) {
 	question := scoreQuestion{Account: a.account, Region: a.region, Type: instanceType, Nodes: a.need.Nodes}
-	old, known := a.scores.get(question)
-	if known && a.now().Sub(old.asked) < freshScore {
+	old, age, known := a.scores.get(question, a.now())
+	if known && age < freshScore {
 		return old, nil
 	}
 	zones, err := askScores(ctx, api, question)

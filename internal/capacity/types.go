@@ -102,12 +102,3 @@ func gbps(text string) int {
 	each, _ := strconv.Atoi(m[2]) // digits
 	return cards * each
 }
-
-// PricesIn are the On-Demand prices of all types in a region.
-func PricesIn(ctx context.Context, session *awsapi.Session, region string) (Prices, error) {
-	list := awsapi.PricingRegion(awsapi.PartitionOf(region))
-	if list == "" {
-		return nil, fmt.Errorf("AWS's partition %s has no price list", awsapi.PartitionOf(region))
-	}
-	return askPrices(ctx, session.Pricing(list), [2]string{"regionCode", region})
-}

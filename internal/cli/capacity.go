@@ -141,6 +141,7 @@ func (o capacityOptions) check(flags *pflag.FlagSet) error {
 	}
 	wrong(flags.Changed("type") && len(tidy(o.Types)) == 0, "--type is empty")
 	wrong(flags.Changed("region") && len(tidy(o.Regions)) == 0, "--region is empty: all stands for all regions")
+	wrong(len(tidy(o.Regions)) > 1 && slices.Contains(tidy(o.Regions), "all"), "--region all is all regions: leave out the others, or all")
 	wrong(!o.Probe && (o.Keep || o.AllZones), "--keep and --all say how to probe: add --probe")
 	wrong(o.Probe && o.Spot, "--probe reserves On-Demand capacity, which says nothing of Spot: leave out one of them")
 	wrong(o.Reserve < shortestReserve || o.Reserve > longestReserve, "--reserve-for is %s: it is from %s to %s", o.Reserve, shortestReserve, longestReserve)

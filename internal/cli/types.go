@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/workflow"
 )
 
@@ -29,6 +31,9 @@ says so.`,
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return err
 			}
+			if req.Deadline <= 0 {
+				return fault.WithCode(fault.Usage, fmt.Errorf("--deadline is %s: it is more than 0", req.Deadline))
+			}
 			w, end, err := a.workspace(cmd.Context())
 			if err != nil {
 				return err
@@ -47,6 +52,7 @@ says so.`,
 	cmd.Flags().BoolVar(&req.Offline, "offline", false, "use the table that is built in")
 	cmd.Flags().StringVar(&req.Region, "region", "", "`REGION` to ask; empty: that of AWS's configuration, or us-east-1")
 	cmd.Flags().StringVar(&req.Profile, "profile", "", "`NAME` of the profile of AWS's configuration; empty: AWS_PROFILE")
+	cmd.Flags().DurationVar(&req.Deadline, "deadline", 30*time.Second, "`TIME` after which AWS is given up")
 	addOutputFlag(cmd, &output, "text", "json")
 	complete(cmd, "output", "text", "json")
 	return cmd

@@ -167,7 +167,10 @@ func (s *searching) look(ctx context.Context) (capacity.Found, error) {
 	}
 	s.Story.Done(text)
 	if found.Guessed != "" {
-		s.Story.Warn("the account's regions could not be listed (" + found.Guessed + "): asked those that every account has")
+		s.Story.Warn("the account's regions could not be listed (" + found.Guessed + "): those that every account has are taken for granted")
+	}
+	if found.Unsaved != nil {
+		s.Story.Warn(found.Unsaved.Error())
 	}
 	return found, nil
 }
@@ -192,7 +195,12 @@ func (s *searching) requestQuota(ctx context.Context, q *capacity.QuotaRequest) 
 		}
 	}
 	s.Story.Begin("quota")
-	filed, err := q.File(ctx, s.session.Quotas(q.Region))
+	late, cancel := context.WithTimeout(ctx, s.req.Deadline)
+	defer cancel()
+	filed, err := q.File(late, s.session.Quotas(q.Region))
+	if awsapi.KindOf(err) == awsapi.Late {
+		return nil, fmt.Errorf("requesting quota %s in %s: no answer within %s: it may be requested or not", q.Code, q.Region, s.req.Deadline)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,10 @@
 package workflow
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
 	"github.com/trainyard/trainyard/internal/capacity"
@@ -42,9 +42,15 @@ func (s *searching) typeNamed(ctx context.Context, name string) (instancetype.Ty
 	if unknown == nil {
 		return t, nil
 	}
-	region := cmp.Or(s.session.Region, awsapi.HomeRegion(awsapi.Standard))
-	all, err := capacity.Describe(ctx, s.session.EC2(region), name)
+	if strings.ContainsAny(name, "*?") { // which AWS takes for a pattern
+		return t, unknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.req.Deadline)
+	defer cancel()
+	all, err := capacity.Describe(ctx, s.session.EC2(s.session.Home(s.req.Regions...)), name)
 	switch {
+	case awsapi.KindOf(err) == awsapi.Late:
+		return t, fault.WithHint("--deadline gives AWS more time", fmt.Errorf("asking AWS what %q is: no answer within %s", name, s.req.Deadline))
 	case err != nil && awsapi.KindOf(err) != awsapi.Denied:
 		return t, err
 	case len(all) == 0:

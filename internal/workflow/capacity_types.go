@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/awsapi"
 	"github.com/trainyard/trainyard/internal/capacity"
@@ -21,6 +22,8 @@ type TypesRequest struct {
 	Offline bool   // do not ask AWS
 	Region  string // to ask
 	Profile string // of AWS's configuration
+
+	Deadline time.Duration // for AWS to say which types there are, and what they cost
 }
 
 // TypePrice is an instance type with its On-Demand price.
@@ -39,7 +42,7 @@ func (w Workspace) Types(ctx context.Context, req TypesRequest) (types []TypePri
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if awsapi.KindOf(err) == awsapi.NoProfile {
+		if awsapi.KindOf(err) == awsapi.NoProfile || fault.CodeOf(err) == fault.Usage {
 			return nil, err
 		}
 		w.Story.Done("of the table that is built in, without prices: " + oneLine(err))
@@ -63,11 +66,19 @@ func (w Workspace) typesOfAWS(ctx context.Context, req TypesRequest) ([]TypePric
 	if req.Offline {
 		return nil, errors.New("as --offline says")
 	}
+	if err := awsapi.CheckRegions(req.Region); err != nil {
+		return nil, err
+	}
 	session, err := awsapi.Load(ctx, awsapi.Options{Profile: req.Profile, Agent: "trainyard"})
 	if err != nil {
 		return nil, err
 	}
-	region := cmp.Or(req.Region, session.Region, awsapi.HomeRegion(awsapi.Standard))
+	region := cmp.Or(req.Region, session.Region, session.Home())
+	if err := awsapi.CheckRegions(region); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, req.Deadline)
+	defer cancel()
 	type priced struct {
 		prices capacity.Prices
 		err    error
@@ -77,7 +88,10 @@ func (w Workspace) typesOfAWS(ctx context.Context, req TypesRequest) ([]TypePric
 		prices, err := capacity.PricesIn(ctx, session, region)
 		asked <- priced{prices, err}
 	}()
-	found, err := capacity.GPUTypes(ctx, session.EC2(region))
+	found, err := capacity.GPUTypes(ctx, session.EC2(session.Home(region)))
+	if awsapi.KindOf(err) == awsapi.Late {
+		return nil, fmt.Errorf("no answer of AWS's in %s within %s", session.Home(region), req.Deadline)
+	}
 	if err != nil {
 		return nil, err
 	}
