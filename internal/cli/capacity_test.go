@@ -150,7 +150,8 @@ func TestFoldedRows(t *testing.T) {
 		row("g6.12xlarge", "us-east-1e", &no), row("g6e.12xlarge", "us-east-1e", &no),
 		row("g6.12xlarge", "us-east-1b", &yes), row("g6e.12xlarge", "us-east-1b", &yes),
 		row("g6.12xlarge", "us-east-1c", &yes), row("g6e.12xlarge", "us-east-1c", &yes),
-		{Type: "g6.12xlarge", Region: "me-south-1", Skipped: "not opted in"}, {Type: "g6e.12xlarge", Region: "me-south-1", Skipped: "not opted in"},
+		{Type: "g6.12xlarge", Region: "me-south-1", Skipped: "not opted in"},
+		{Type: "g6e.12xlarge", Region: "me-south-1", Skipped: "not opted in"},
 	}
 	want := []string{
 		"not offered here: us-east-1e",

@@ -31,8 +31,10 @@ func TestCapacityScript(t *testing.T) {
 		"proven":   {nil, "us-east-1d"},
 		"unproven": {[]world.Fault{{Action: "CreateCapacityReservation", Kind: world.Fail, Code: "InvalidParameterValue", Status: 400}}, ""},
 		"no stock": {[]world.Fault{{Action: "CreateCapacityReservation", Kind: world.Fail, Code: "InsufficientInstanceCapacity", Status: 500}}, ""},
-		"no answer": {[]world.Fault{{Service: "servicequotas", Kind: world.Fail, Code: "AccessDeniedException", Status: 400},
-			{Action: "CreateCapacityReservation", Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403}}, ""},
+		"no answer": {[]world.Fault{
+			{Service: "servicequotas", Kind: world.Fail, Code: "AccessDeniedException", Status: 400},
+			{Action: "CreateCapacityReservation", Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403},
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
