@@ -30,7 +30,7 @@ func canAsk() bool {
 func (a *app) ask(ctx context.Context, question string) (bool, error) {
 	_, _ = fmt.Fprint(a.streams.Err, question+" [y/N] ")
 	select {
-	case word := <-typed():
+	case word := <-a.typed():
 		return word == "y" || word == "yes", nil
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(a.streams.Err)
@@ -48,7 +48,7 @@ func (a *app) askDetach(ctx context.Context, story *ui.Story) bool {
 	ctx, end := a.signals.asking(ctx)
 	defer end()
 	defer story.Answered()
-	words := typed()
+	words := a.typed()
 	for {
 		story.Ask("stop the job, or detach and let it go on? [s/d]")
 		select {
@@ -65,7 +65,8 @@ func (a *app) askDetach(ctx context.Context, story *ui.Story) bool {
 	}
 }
 
-// typed returns what is typed from now on, line by line, in lower case.
+// typed returns what is typed from now on, line by line, in lower case. One reader
+// has to do for all questions: it has taken the next line already.
 func typed() <-chan string {
 	words := make(chan string)
 	go func() {

@@ -12,11 +12,13 @@ const (
 	shownCommand = 40 // characters
 )
 
+// short is the beginning of a command, as a terminal may show it.
 func short(command string) string {
-	if len(command) <= shownCommand {
-		return command
+	runes := []rune(clean(command))
+	if len(runes) <= shownCommand {
+		return string(runes)
 	}
-	return command[:shownCommand-1] + "…"
+	return string(runes[:shownCommand-1]) + "…"
 }
 
 // printKubernetesStatus shows each RayCluster with its pods and jobs.
@@ -41,7 +43,7 @@ func (a *app) printKubernetesStatus(s kubernetes.Status, output string) {
 		for _, p := range c.Pods {
 			state := "ready"
 			if !p.Ready {
-				state = p.Reason
+				state = clean(p.Reason)
 			}
 			rows = append(rows, []string{p.Name, p.Role, orDash(p.Node), fmt.Sprint(p.GPUs), fmt.Sprint(p.EFA), state})
 		}

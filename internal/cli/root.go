@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -32,12 +33,13 @@ type app struct {
 	streams  ui.Streams
 	signals  *signals
 	progress string // flag --progress
+	typed    func() <-chan string
 }
 
 // Main runs one command line and returns the exit code. It is the only place
 // that prints errors.
 func Main(args []string) fault.Code {
-	a := &app{streams: ui.System(os.LookupEnv), signals: listen()}
+	a := &app{streams: ui.System(os.LookupEnv), signals: listen(), typed: sync.OnceValue(typed)}
 	out := &output{w: a.streams.Out, interrupt: a.signals.interrupt}
 	a.streams.Out = out
 	a.streams.Err = &output{w: a.streams.Err, interrupt: a.signals.interrupt}

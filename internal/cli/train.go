@@ -28,9 +28,9 @@ KubeRay makes. Output comes live on standard error, the result on standard outpu
 everything is kept in .trainyard/runs/ID.
 
 On a terminal Ctrl-C asks whether to stop the job or to detach from it; elsewhere it
-stops the job. Another one ends everything at once. A cluster on this machine ends with
-the run, unless --keep is given; one on Kubernetes stays for the next run, unless --rm
-is.`,
+stops the job; one more while that takes its time ends everything at once. A cluster on
+this machine ends with the run, unless --keep is given; one on Kubernetes stays for the
+next run, unless --rm is.`,
 		Example: `  trainyard train --steps 500
   trainyard train --working-dir . -- python train.py --lr 1e-4
   trainyard train --target kubernetes --node-type p5.48xlarge --nodes 4

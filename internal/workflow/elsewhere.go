@@ -21,9 +21,9 @@ import (
 
 // Find opens the run that name is the id of, else the newest that goes on: in this
 // folder, or where that has none, and the settings say Kubernetes, among the jobs
-// there. Where nothing goes on it is the newest of this folder, else of those jobs. Of such a job, which a trainyard in another
-// folder or on another machine has started, or any client of Ray's, there is no
-// folder yet: the run's Dir is empty.
+// there. Where nothing goes on it is the newest of this folder, else of those jobs.
+// Of such a job, which a trainyard in another folder or on another machine has
+// started, or any client of Ray's, there is no folder yet: the run's Dir is empty.
 func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*runs.Run, error) {
 	run, err := w.Runs.OpenCurrent(name)
 	if cfg.Target != config.TargetKubernetes || err == nil && (name != "" || !run.Current().Final()) {
@@ -32,6 +32,9 @@ func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*
 	there, goesOn, problem := w.findJob(ctx, cfg, name)
 	switch {
 	case problem != nil && err == nil:
+		if !errors.Is(problem, errNoJob) {
+			w.Story.Warn("what goes on elsewhere is not known: " + problem.Error())
+		}
 		return run, nil
 	case problem != nil:
 		return nil, problem
@@ -56,6 +59,9 @@ func (w Workspace) findJob(ctx context.Context, cfg *config.Config, name string)
 			fmt.Errorf("looking for it in namespace %q of context %q: %w", k.Namespace, k.Context, err))
 		return nil, false, errors.Join(err, problem)
 	}
+	if problem != nil {
+		w.Story.Warn("there may be newer jobs: " + problem.Error())
+	}
 	known, err := w.Runs.List()
 	if err != nil {
 		return nil, false, err
@@ -70,6 +76,9 @@ func (w Workspace) findJob(ctx context.Context, cfg *config.Config, name string)
 	return &runs.Run{Info: info}, !found.Status.Terminal(), nil
 }
 
+// errNoJob says that all Ray clusters were asked, and have no job that is meant.
+var errNoJob = errors.New("no job of yours")
+
 // pick finds the job that is meant among jobs, the newest first: by its submission
 // id, or by the id of its run. Where no name is given it is the newest of mine that
 // goes on, else the newest of mine.
@@ -83,7 +92,7 @@ func pick(jobs []kubernetes.FoundJob, name, me string) (kubernetes.FoundJob, err
 	}
 	switch {
 	case len(matches) == 0 && name == "":
-		return kubernetes.FoundJob{}, errors.New("no job of yours")
+		return kubernetes.FoundJob{}, errNoJob
 	case len(matches) == 0:
 		return kubernetes.FoundJob{}, fault.WithCode(fault.Usage, fmt.Errorf("no job %q", name))
 	case len(matches) > 1 && name != "":

@@ -102,9 +102,18 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 		f.Story.Warn(err.Error())
 	}
 	f.lines.end()
-	f.machines = f.readMachines(ctx)
+	f.machines = f.readMachines(f.unlessInterrupted(ctx, state))
 	end.job, end.state, end.verdict = job, state, f.verdict()
 	return end, nil
+}
+
+// unlessInterrupted is the context of what looks at a job that has ended: where its
+// user was asked, and it ended by itself meanwhile, it is as good as any.
+func (f *following) unlessInterrupted(ctx context.Context, state runs.State) context.Context {
+	if state == runs.Interrupted {
+		return ctx
+	}
+	return f.Hard
 }
 
 // collecting is the reading of all logs, which goes on beside everything else.

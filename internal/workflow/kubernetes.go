@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
@@ -101,14 +100,14 @@ func (w Workspace) reopen(ctx context.Context, run *runs.Run) (target.Cluster, e
 		return nil, err
 	}
 	cluster, err := kubernetes.Open(ctx, k, w.owner(name), name)
-	if apierrors.IsNotFound(err) {
+	if err == nil {
+		return cluster, nil
+	}
+	if there, lookErr := kubernetes.Exists(ctx, k, w.owner(name), name); lookErr == nil && !there {
 		run.Info.State = runs.Lost
 		err = fault.WithCode(fault.JobFailed, fmt.Errorf("%w: it was deleted, and the job with it", err))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return cluster, nil
+	return nil, err
 }
 
 // downCommand is the command that deletes a RayCluster, wherever it is given.

@@ -39,11 +39,12 @@ func (f *following) watchUser(ctx context.Context, interrupt <-chan struct{}, le
 // asksDetach asks the user whether the job is to go on, if it can without anybody
 // here. A terminal that hangs up is an answer.
 func (f *following) asksDetach(ctx context.Context) bool {
-	if f.AskDetach == nil || checkDetach(f.run.Info.TimeoutS > 0, f.run.Info.FailFast) != nil {
+	if f.AskDetach == nil || f.Hard.Err() != nil || checkDetach(f.run.Info.TimeoutS > 0, f.run.Info.FailFast) != nil {
 		return false
 	}
 	asking, end := context.WithCancel(ctx)
 	defer end()
+	defer context.AfterFunc(f.Hard, end)()
 	go func() {
 		select {
 		case <-f.Detach:

@@ -41,7 +41,9 @@ func survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evi
 	end, err := ray.WaitForEnd(ctx, job.ID, nil)
 	if err != nil {
 		// Nobody else would stop it.
-		_ = ray.Stop(context.WithoutCancel(ctx), job.ID)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		defer cancel()
+		_ = ray.Stop(ctx, job.ID)
 		return nil, err
 	}
 	output, err := ray.Output(ctx, job.ID)

@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/internal/pack"
 	"github.com/trainyard/trainyard/internal/pyenv"
 	"github.com/trainyard/trainyard/internal/raycluster"
+	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/ui"
@@ -190,19 +191,34 @@ func (t *training) submit(ctx context.Context) error {
 	info := &t.run.Info
 	info.SubmissionID = submissionID(info.ID)
 	info.Entrypoint = shellJoin(args)
+	t.readCounters(ctx, ray)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	job := submission(t.cfg, t.run, args, uri, t.lookupThere())
+	addPackages(job.RuntimeEnv.EnvVars, t.packages, t.Lookup)
 	// Written down first: a run that is killed now can be found and stopped.
 	info.State, info.Submitted = runs.Running, now()
 	if err := t.run.Save(); err != nil {
 		return err
 	}
-	t.readCounters(ctx, ray)
-	job := submission(t.cfg, t.run, args, uri, t.lookupThere())
-	addPackages(job.RuntimeEnv.EnvVars, t.packages, t.Lookup)
 	if err := ray.Submit(ctx, job); err != nil {
+		if ctx.Err() != nil && t.takenBack(ray) {
+			info.Submitted = nil
+		}
 		return err
 	}
 	t.Story.Update("submitted")
 	return nil
+}
+
+// takenBack stops a job whose submission was interrupted, since the request may have
+// arrived, and tells whether none is left.
+func (t *training) takenBack(ray *rayjob.Client) bool {
+	ctx, cancel := context.WithTimeout(t.Hard, stopPatience)
+	defer cancel()
+	err := ray.Stop(ctx, t.run.Info.SubmissionID)
+	return err == nil || rayjob.IsNotFound(err)
 }
 
 // lookupThere reads the variables that a job inherits from its cluster, as far
