@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/test/charts"
@@ -38,6 +40,7 @@ func TestKubernetes(t *testing.T) {
 	runScripts(t, "kubernetes", func(t *testing.T, env *testscript.Env) error {
 		lab := kubetest.New(t)
 		lab.Empty()
+		t.Cleanup(func() { restore(lab) })
 		t.Cleanup(func() { stopJobs(t, ray, token) })
 		leadToRay(lab, ray, token)
 		if err := seesKubernetes(env, lab, fakeRunFile); err != nil {
@@ -46,6 +49,19 @@ func TestKubernetes(t *testing.T) {
 		env.Setenv("CHARTS", folder)
 		return s.setup(env)
 	})
+}
+
+// restore undoes what a script that failed midway has left for the next one.
+func restore(lab *kubetest.Lab) {
+	lab.Control("/start/apiserver")
+	lab.Control("/start/operator")
+	ctx := context.WithoutCancel(lab.Context())
+	system := client.InNamespace(metav1.NamespaceSystem)
+	lab.Must(lab.DeleteAllOf(ctx, &appsv1.DaemonSet{}, system))
+	lab.Must(lab.DeleteAllOf(ctx, &appsv1.Deployment{}, system))
+	for _, name := range []string{"addons-gpu-0", "addons-gpu-1"} {
+		lab.Must(client.IgnoreNotFound(lab.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+	}
 }
 
 // stopJobs ends what a script has left running on the Ray that all of them use: a

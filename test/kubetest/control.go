@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,14 @@ import (
 )
 
 // Control posts to the interface of test/cluster, which package control there
-// describes: /stop/apiserver, /restart/operator and so on.
+// describes: /stop/apiserver, /restart/operator and so on. What was stopped runs again
+// when the test has ended, however it does.
 func (l *Lab) Control(path string) {
 	l.Helper()
+	verb, part, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if verb == "stop" || verb == "freeze" {
+		l.Cleanup(func() { l.post("/start/"+part, nil) })
+	}
 	l.post(path, nil)
 }
 
