@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +34,7 @@ func HasBlocks(instanceType string) bool {
 // answers a request that is too large with an empty list, so fewer instances
 // are asked for until there are some.
 func blocksOf(ctx context.Context, api awsapi.EC2, t instancetype.Type, need Need) (map[string][]Block, error) {
-	for n := min(need.Nodes, maxBlock); ; n /= 2 {
+	for n := blockSize(need.Nodes); ; n /= 2 {
 		zones, err := askBlocks(ctx, api, t, n, need.Block)
 		if err != nil || len(zones) > 0 || n == 1 {
 			return zones, err
@@ -42,6 +44,39 @@ func blocksOf(ctx context.Context, api awsapi.EC2, t instancetype.Type, need Nee
 
 // maxBlock is the most instances in one Capacity Block.
 const maxBlock = 64
+
+// blockSize is the smallest Capacity Block for so many instances, or the largest
+// there is. AWS sells 1, 2, 4, and so on. Source: the reference of
+// DescribeCapacityBlockOfferings.
+func blockSize(nodes int) int {
+	n := 1
+	for n < min(nodes, maxBlock) {
+		n *= 2
+	}
+	return n
+}
+
+const day = 24 * time.Hour
+
+// CheckBlock refuses a time for which AWS sells no Capacity Block: it sells days
+// up to two weeks, and weeks up to half a year. Source: the page of Capacity
+// Blocks for ML.
+func CheckBlock(length time.Duration) error {
+	const longest = 182 * day
+	step := day
+	if length > 14*day {
+		step = 7 * day
+	}
+	if length >= day && length <= longest && length%step == 0 {
+		return nil
+	}
+	below := min(max(length/step*step, day), longest)
+	near := fmt.Sprintf("the nearest is %dd", below/day)
+	if above := below + step; length > below && above <= longest {
+		near = fmt.Sprintf("the nearest are %dd and %dd", below/day, above/day)
+	}
+	return fmt.Errorf("a Capacity Block lasts 1 to 14 days, or whole weeks up to 182 days; %s", near)
+}
 
 func askBlocks(ctx context.Context, api awsapi.EC2, t instancetype.Type, count int, length time.Duration) (map[string][]Block, error) {
 	zones := map[string][]Block{}
@@ -67,6 +102,9 @@ func askBlocks(ctx context.Context, api awsapi.EC2, t instancetype.Type, count i
 			zone := aws.ToString(o.AvailabilityZone)
 			zones[zone] = append(zones[zone], b)
 		}
+	}
+	for _, blocks := range zones {
+		slices.SortStableFunc(blocks, func(a, b Block) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.USD, b.USD)) })
 	}
 	return zones, nil
 }

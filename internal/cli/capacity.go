@@ -24,7 +24,6 @@ var capacityForms = []string{"text", "json", "csv", "yaml"}
 const (
 	shortestReserve = time.Minute
 	longestReserve  = 24 * time.Hour
-	longestBlock    = 182 * 24 * time.Hour
 	mostAtOnce      = 10
 )
 
@@ -69,7 +68,8 @@ how to read the table.`,
 	flags.BoolVar(&opts.EFA, "efa", false, "refuse types without EFA")
 	flags.StringVar(&opts.Cluster, "cluster", "", "`NAME` of an EKS cluster that should have a private subnet there; TRAINYARD_CLUSTER or CLUSTER_NAME")
 	flags.StringVar(&opts.Profile, "profile", "", "`NAME` of the profile of AWS's configuration; empty: AWS_PROFILE")
-	flags.DurationVar(&opts.Block, "block-for", capacity.DefaultBlock, "`TIME` that Capacity Blocks should last, in whole days")
+	opts.Block = capacity.DefaultBlock
+	flags.Var((*days)(&opts.Block), "block-for", "`TIME` that Capacity Blocks should last: up to 14 days, or weeks, 7d")
 	flags.DurationVar(&opts.Deadline, "deadline", 30*time.Second, "`TIME` after which a region that has not answered is given up")
 	flags.BoolVar(&opts.Probe, "probe", false, "prove that there is stock, by a reservation; asks first")
 	flags.BoolVar(&opts.AllZones, "all", false, "probe all zones into which the job may fit, not only until one has stock")
@@ -145,7 +145,9 @@ func (o capacityOptions) check(flags *pflag.FlagSet) error {
 	wrong(!o.Probe && (o.Keep || o.AllZones), "--keep and --all say how to probe: add --probe")
 	wrong(o.Probe && o.Spot, "--probe reserves On-Demand capacity, which says nothing of Spot: leave out one of them")
 	wrong(o.Reserve < shortestReserve || o.Reserve > longestReserve, "--reserve-for is %s: it is from %s to %s", o.Reserve, shortestReserve, longestReserve)
-	wrong(o.Block%(24*time.Hour) != 0 || o.Block <= 0 || o.Block > longestBlock, "--block-for is %s: it is whole days, at most 182", o.Block)
+	if err := capacity.CheckBlock(o.Block); err != nil {
+		problems = append(problems, fmt.Errorf("--block-for: %w", err))
+	}
 	wrong(o.Deadline <= 0, "--deadline is %s: it is more than 0", o.Deadline)
 	wrong(o.AtOnce < 1 || o.AtOnce > mostAtOnce, "--at-once is %d: it is from 1 to %d", o.AtOnce, mostAtOnce)
 	asks := o.Probe || o.RequestQuota
