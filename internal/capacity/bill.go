@@ -5,7 +5,7 @@ import "time"
 // Bill is what probing costs.
 type Bill struct {
 	AtMost float64 // USD, if everything is slow, and what is reserved last is not cancelled
-	Usual  float64 // USD, where all is cancelled at once: AWS bills a minute of each
+	Usual  float64 // USD, where all is cancelled at once, and a minute of each is billed
 	Zones  int     // that are probed at most
 	Stay   int     // reservations that may last to their end
 	Known  bool    // the prices of all are

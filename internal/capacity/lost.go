@@ -58,13 +58,22 @@ func (p Prober) found(t *trial, unconfirmed error) (Reservation, error) {
 	if len(made) == 0 {
 		return Reservation{}, unconfirmed
 	}
-	return made[0], nil // one token makes one
+	for _, v := range made[1:] { // one token should make one
+		p.give(t, v.ID)
+	}
+	return made[0], nil
 }
 
 // ofTrial lists what this command has reserved in a zone.
 func (p Prober) ofTrial(ctx context.Context, row Row) ([]Reservation, error) {
 	return reservationsIn(ctx, p.Session.EC2(row.Region),
 		filter("tag:"+TagRun, p.Me.Run), filter("availability-zone", row.Zone), filter("instance-type", row.Type))
+}
+
+// give cancels one that was found.
+func (p Prober) give(t *trial, id string) {
+	t.row.Stock.Reservation, t.row.Stock.Until = id, t.until
+	p.release(t)
 }
 
 // lookAgain looks, at the end of a run, for a reservation that was not found
@@ -78,8 +87,7 @@ func (p Prober) lookAgain(t *trial) error {
 		why = "looking for it failed: " + awsapi.Brief(err)
 	}
 	for _, v := range made {
-		t.row.Stock.Reservation, t.row.Stock.Until = v.ID, t.until
-		p.release(t)
+		p.give(t, v.ID)
 	}
 	if len(made) > 0 {
 		return t.problem

@@ -147,6 +147,30 @@ func TestRefusedOnce(t *testing.T) {
 	}
 }
 
+// TestFoundTwice: all that carries the run's tag goes, should there be more than
+// there can be.
+func TestFoundTwice(t *testing.T) {
+	l := faulty(t, world.Fault{Action: creating, Skip: 1, Kind: world.Lose})
+	p := l.prober(t)
+	if _, err := p.create(&trial{row: rowWith("us-east-1d", nil), until: p.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	probed(t, p, g6In("us-east-1d"))
+	if n := len(l.paid()); n != 2 {
+		t.Errorf("%d were paid for: the test shows nothing", n)
+	}
+	l.nothingHeld(t)
+}
+
+// TestProbeSkew: a clock that is wrong proves nothing, and leaves nothing open.
+func TestProbeSkew(t *testing.T) {
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) { s.Conditions.Skew = world.Duration(time.Hour) }))
+	if got := probed(t, l.prober(t), g6In("us-east-1d"))["us-east-1d"]; got.Outcome != Unproven || got.Why != "clock skew" {
+		t.Errorf("found %+v", got)
+	}
+	l.nothingHeld(t)
+}
+
 // TestIsRefusal: an answer that broke off is none.
 func TestIsRefusal(t *testing.T) {
 	cut := &smithy.DeserializationError{Err: fmt.Errorf("unexpected EOF")}

@@ -40,8 +40,8 @@ const (
 	longestCreate = 90 * time.Second
 	// cleanUp is for tidying up.
 	cleanUp = 90 * time.Second
-	// lastMinute is for tidying up that begins when the user waits no longer.
-	lastMinute = 15 * time.Second
+	// lastTidying is for tidying up that begins when the user waits no longer.
+	lastTidying = 15 * time.Second
 )
 
 // Run probes the zones of rows in their order and hands over each with what was
@@ -95,7 +95,7 @@ func nextWave(rows []Row, n int) (wave, rest []Row) {
 // not end it, the next one does; what begins after that has little time.
 func (p Prober) tidying(limit time.Duration) (context.Context, context.CancelFunc) {
 	if p.Hard.Err() != nil {
-		return context.WithTimeout(context.WithoutCancel(p.Hard), lastMinute)
+		return context.WithTimeout(context.WithoutCancel(p.Hard), lastTidying)
 	}
 	return context.WithTimeout(p.Hard, limit)
 }

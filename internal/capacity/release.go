@@ -39,7 +39,7 @@ func (p Prober) release(t *trial) {
 	if t.marked && p.unmark(t, id) != nil {
 		text += "; it may be marked as kept, so that no later command cancels it"
 	}
-	t.problem = fault.WithHint(CancelCommand(p.Session.Profile, t.row.Region, id), errors.New(text))
+	t.problem = errors.Join(t.problem, fault.WithHint(CancelCommand(p.Session.Profile, t.row.Region, id), errors.New(text)))
 }
 
 // Release cancels a reservation that was just made. One that has ended is fine;

@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,27 +58,41 @@ func TestInterruptedProbe(t *testing.T) {
 // TestCannotCancel: the run ends with the zones that are probed at once, so that
 // no more is left than was announced, and says what is.
 func TestCannotCancel(t *testing.T) {
-	l := faulty(t, world.Fault{Action: cancelling, Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403})
-	p := l.prober(t)
-	p.All, p.AtOnce = true, 2
-	rows := g6In("us-east-1d", "us-east-2a", "us-east-2b", "us-west-2a")
-	bill := p.Bill(rows)
-	var left []string
-	err := p.Run(t.Context(), rows, func(r Row) { left = append(left, r.Stock.Left) })
-	held := l.held()
-	slices.Sort(held)
-	slices.Sort(left)
-	if len(left) != 2 || !slices.Equal(left, held) || strings.Count(fmt.Sprint(err), "cancelling capacity reservation") != 2 {
-		t.Errorf("left %q, held %v: %v", left, held, err)
-	}
-	l.World.Clock.Advance(91 * time.Minute)
-	l.nothingHeld(t)
-	cost := 0.0
-	for _, e := range l.paid() {
-		cost += e.USD
-	}
-	if cost <= 0 || cost > bill.AtMost {
-		t.Errorf("it cost $%.2f, announced as $%.2f at most", cost, bill.AtMost)
+	for name, test := range map[string]struct {
+		change     func(*Prober)
+		kept, left int
+	}{
+		"one after the other":   {func(*Prober) {}, 0, 1},
+		"two at once":           {func(p *Prober) { p.AtOnce = 2 }, 0, 2},
+		"one kept":              {func(p *Prober) { p.Keep = true }, 1, 1},
+		"one kept, two at once": {func(p *Prober) { p.Keep, p.AtOnce = true, 2 }, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := faulty(t, world.Fault{Action: cancelling, Kind: world.Fail, Code: "UnauthorizedOperation", Status: 403})
+			p := l.prober(t)
+			p.All = true
+			test.change(&p)
+			rows := g6In("us-east-1d", "us-east-2a", "us-east-2b", "us-west-2a")
+			var left []string
+			err := p.Run(t.Context(), rows, func(r Row) {
+				if r.Stock.Left != "" {
+					left = append(left, r.Stock.Left)
+				}
+			})
+			held := l.held()
+			if len(left) != test.left || len(held) != test.left+test.kept || strings.Count(fmt.Sprint(err), "cancelling capacity reservation") != test.left {
+				t.Errorf("left %q, held %v: %v", left, held, err)
+			}
+			l.World.Clock.Advance(91 * time.Minute)
+			l.nothingHeld(t)
+			cost := 0.0
+			for _, e := range l.paid() {
+				cost += e.USD
+			}
+			if bill := p.Bill(rows); cost <= 0 || cost > bill.AtMost || len(held) > bill.Stay {
+				t.Errorf("it cost $%.2f for %d, announced as $%.2f for %d at most", cost, len(held), bill.AtMost, bill.Stay)
+			}
+		})
 	}
 }
 

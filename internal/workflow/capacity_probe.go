@@ -126,9 +126,11 @@ func price(p capacity.Prober, rows []capacity.Row) string {
 	if p.All {
 		extent = "all of them"
 	}
-	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; AWS bills a minute of each, $%.2f for all",
+	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; a minute of each costs $%.2f",
 		p.Need.Nodes, plural(b.Zones, "zone"), extent, b.Usual)
 	switch {
+	case p.Keep && b.Stay > 1:
+		text += fmt.Sprintf("; the reservation that is kept, or %d should this machine die, go on for ", b.Stay)
 	case p.Keep:
 		text += "; the reservation that is kept goes on for "
 	case b.Stay > 1:

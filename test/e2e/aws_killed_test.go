@@ -81,7 +81,7 @@ func reaches(t *testing.T, server *sim.Server, calls int, those func(world.Recor
 	if server.World.Await(ctx, enough) == nil || enough(server.Calls()) {
 		return true
 	}
-	if t.Context().Err() == nil && ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // as it is
+	if t.Context().Err() == nil && ctx.Err() == context.DeadlineExceeded {
 		t.Fatalf("call %d was not made", calls)
 	}
 	return false
