@@ -151,7 +151,7 @@ func (o capacityOptions) check(flags *pflag.FlagSet) error {
 	wrong(o.Deadline <= 0, "--deadline is %s: it is more than 0", o.Deadline)
 	wrong(o.AtOnce < 1 || o.AtOnce > mostAtOnce, "--at-once is %d: it is from 1 to %d", o.AtOnce, mostAtOnce)
 	asks := o.Probe || o.RequestQuota
-	wrong(asks && !o.yes && !canAsk(), "--probe and --request-quota ask first, and there is nobody to ask: add --yes")
+	wrong(asks && !o.yes && !isTerminal(os.Stdin), "--probe and --request-quota ask first, and there is nobody to ask: add --yes")
 	return fault.WithCode(fault.Usage, errors.Join(problems...))
 }
 

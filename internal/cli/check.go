@@ -69,7 +69,7 @@ func (a *app) check(cmd *cobra.Command, opts checkOptions) error {
 	if err := a.notePlainValues(cfg); err != nil {
 		return err
 	}
-	if opts.fix && !opts.yes && !canAsk() {
+	if opts.fix && !opts.yes && !isTerminal(os.Stdin) {
 		return fault.WithCode(fault.Usage, errors.New("--fix asks before it installs, and there is nobody to ask: add --yes"))
 	}
 	result, err := workflow.Check(cmd.Context(), workflow.CheckRequest{Config: cfg, Kubeconfig: os.Getenv("KUBECONFIG"), User: userName()})
