@@ -30,6 +30,7 @@ const (
 	NoCapacity    Kind = "no capacity"    // AWS has not got it in stock
 	OverQuota     Kind = "over quota"     // the account's quota does not allow it
 	NotFound      Kind = "not found"      // there is no such thing
+	Exists        Kind = "exists"         // there is such a thing already
 	Unsupported   Kind = "unsupported"    // there is, but not here
 	TooManyAsked  Kind = "too many asked" // AWS limits how many different questions it answers a day
 	Late          Kind = "late"           // no answer in time
@@ -53,6 +54,7 @@ var codes = []struct {
 	{OverQuota, []string{"VcpuLimitExceeded", "InstanceLimitExceeded", "ReservedInstancesLimitExceeded", "MaxSpotInstanceCountExceeded", "CapacityReservationLimitExceeded", "ResourceCountExceeded"}},
 	{TooManyAsked, []string{"MaxConfigLimitExceeded", "MaxConfigLimitExceededException"}},
 	{Unsupported, []string{"Unsupported", "UnsupportedOperation", "UnsupportedInstanceType", "InvalidInstanceType"}},
+	{Exists, []string{"ResourceAlreadyExistsException"}},
 	{NotFound, []string{"NoSuchResourceException", "ResourceNotFoundException", "InvalidCapacityReservationId.NotFound", "InvalidInstanceID.NotFound"}},
 }
 

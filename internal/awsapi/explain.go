@@ -75,7 +75,7 @@ func hintFor(err error) string {
 		return "too many calls by this account at the moment: try again, with fewer regions"
 	case Unreachable, Late:
 		return "see that the Internet, or the proxy in HTTPS_PROXY, can be reached from here"
-	case Other, NoCredentials, NoProfile, NotOptedIn, NoCapacity, OverQuota, NotFound, Unsupported, TooManyAsked, Server:
+	case Other, NoCredentials, NoProfile, NotOptedIn, NoCapacity, OverQuota, NotFound, Exists, Unsupported, TooManyAsked, Server:
 	}
 	return ""
 }
