@@ -46,6 +46,7 @@ type Quotas interface {
 
 // EKS describes clusters.
 type EKS interface {
+	eks.ListClustersAPIClient
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 

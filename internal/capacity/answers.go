@@ -142,7 +142,7 @@ func (a answers) setSubnet(r *Row) {
 	case a.subnets.err != nil:
 		r.lacks(Subnet, a.why(a.subnets.err))
 	default:
-		r.Subnet = &PrivateSubnet{ID: a.subnets.value[r.Zone]}
+		r.Subnet = &PrivateSubnet{ID: a.subnets.value[r.Zone], NoCluster: a.subnets.value == nil}
 	}
 }
 

@@ -144,7 +144,8 @@ type Score struct {
 
 // PrivateSubnet says whether the cluster has a private subnet in the zone.
 type PrivateSubnet struct {
-	ID string `json:"id,omitempty"` // "": it has none there
+	ID        string `json:"id,omitempty"`        // "": it has none there
+	NoCluster bool   `json:"noCluster,omitempty"` // the region does not even have the cluster
 }
 
 // Block is a Capacity Block that can be bought.

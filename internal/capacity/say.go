@@ -24,6 +24,8 @@ func saySubnet(r Row) string {
 	switch {
 	case r.Subnet == nil:
 		return "no subnet known"
+	case r.Subnet.NoCluster:
+		return "no such cluster in the region"
 	case r.Subnet.ID == "":
 		return "no private subnet"
 	default:

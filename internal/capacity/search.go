@@ -30,6 +30,9 @@ type Found struct {
 	// Guessed says why the regions are those that every account has: the account's
 	// own could not be listed.
 	Guessed string
+	// NoCluster says that the cluster is in none of the regions, and which was
+	// probably meant.
+	NoCluster string
 	// Unsaved is why Spot placement scores could not be remembered, which AWS may
 	// not answer so often.
 	Unsaved error
@@ -88,6 +91,7 @@ func (s Search) All(ctx context.Context, have func(Region)) (Found, error) {
 	case awsapi.KindOf(who.err) == awsapi.Unreachable && !slices.ContainsFunc(found.Regions, Region.answered):
 		return Found{}, who.err
 	}
+	found.NoCluster = s.missingCluster(ctx, found.Regions)
 	found.Unsaved = s.Scores.Save(s.Now())
 	return found, nil
 }

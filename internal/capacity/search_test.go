@@ -236,7 +236,7 @@ func TestHomeTrouble(t *testing.T) {
 			s.Conditions.Faults = []world.Fault{{Region: "us-east-1", Kind: kind}}
 		}))
 		search := l.search(t, needOf(t, "g6.12xlarge", 2), "us-west-2")
-		search.Deadline = 2 * time.Second
+		search.Deadline = time.Second
 		if r := rowIn(t, mustFind(t, search).Rows(), "us-west-2a"); r.Quota == nil || r.Problems[Price] == "" {
 			t.Errorf("%s elsewhere: %+v", kind, r)
 		}
@@ -258,6 +258,24 @@ func TestNothingReached(t *testing.T) {
 	_, err := l.search(t, needOf(t, "g6.12xlarge", 2), "us-west-2").All(t.Context(), func(Region) {})
 	if awsapi.KindOf(err) != awsapi.Unreachable || len(fault.HintsOf(err)) == 0 {
 		t.Errorf("%v is %q, hints %q", err, awsapi.KindOf(err), fault.HintsOf(err))
+	}
+}
+
+// TestNoCluster: a name that is no cluster's is said to be none.
+func TestNoCluster(t *testing.T) {
+	l := newLab(t, world.Default())
+	need := needOf(t, "g6.12xlarge", 2)
+	for name, want := range map[string]string{
+		"ray-train": "", "": "", "ray-trian": `no cluster "ray-trian" in us-east-1, us-west-2 (did you mean ray-train?)`, "other": `no cluster "other" in us-east-1, us-west-2`,
+	} {
+		need.Cluster = name
+		found := l.found(t, need, "us-east-1", "us-west-2")
+		if found.NoCluster != want {
+			t.Errorf("%q: %q, want %q", name, found.NoCluster, want)
+		}
+		if r := rowIn(t, found.Rows(), "us-west-2a"); name != "" && !r.Subnet.NoCluster {
+			t.Errorf("%q in us-west-2: %+v", name, r.Subnet)
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // privateSubnets finds a private subnet of an EKS cluster in each zone: one of
-// its VPC's whose route table does not lead to the Internet directly. A region
-// that has no such cluster has none.
+// its VPC's whose route table does not lead to the Internet directly. It is nil
+// where the region has no such cluster.
 func privateSubnets(ctx context.Context, clusters awsapi.EKS, api awsapi.EC2, name string) (map[string]string, error) {
 	if name == "" {
 		return nil, nil

@@ -169,6 +169,9 @@ func (s *searching) look(ctx context.Context) (capacity.Found, error) {
 	if found.Guessed != "" {
 		s.Story.Warn("the account's regions could not be listed (" + found.Guessed + "): those that every account has are taken for granted")
 	}
+	if found.NoCluster != "" {
+		s.Story.Warn(found.NoCluster)
+	}
 	if found.Unsaved != nil {
 		s.Story.Warn(found.Unsaved.Error())
 	}

@@ -36,6 +36,7 @@ func TestPolicy(t *testing.T) {
 	for _, line := range []string{
 		"capacity --cluster ray-train --nodes 8 --probe --yes",
 		"capacity --nodes 8 --region us-east-1 --probe --keep --yes",
+		"capacity --nodes 8 --region us-east-1 --cluster ray-trian",
 		"capacity --type p5.48xlarge,m7i.xlarge --region us-east-1,us-east-2",
 		"capacity --nodes 99 --region us-east-1 --request-quota --yes",
 		"types",
