@@ -26,16 +26,25 @@ func (v view) rivals() []Finding {
 		}
 		return f, f.What != ""
 	})
-	served := v.Groups.Err != nil || slices.Contains(v.Groups.Value["resource.k8s.io"], "v1")
-	switch {
+	switch err := v.devicesUnseen(); {
 	case len(all) > 0:
 		return all
-	case v.Devices.Err != nil && served && !meta.IsNoMatchError(v.Devices.Err):
-		return unseen(check, v.Devices.Err, "a DRA driver may hand out the same devices as a device plugin", "kubectl get resourceslices")
+	case err != nil:
+		return unseen(check, err, "a DRA driver may hand out the same devices as a device plugin", "kubectl get resourceslices")
 	case v.DaemonSets.Err != nil:
 		return unseen(check, v.DaemonSets.Err, "which device plugins run is not known", "kubectl get daemonsets -A")
 	}
 	return ok(check, "%s", v.inventory())
+}
+
+// devicesUnseen is why the devices of DRA drivers could not be read; nil where they
+// were, and where the cluster does not serve such.
+func (s State) devicesUnseen() error {
+	served := s.Groups.Err != nil || slices.Contains(s.Groups.Value["resource.k8s.io"], "v1")
+	if !served || meta.IsNoMatchError(s.Devices.Err) {
+		return nil
+	}
+	return s.Devices.Err
 }
 
 // twice names device plugins of one kind that go to the same node.

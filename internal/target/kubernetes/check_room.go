@@ -162,6 +162,6 @@ func (v view) headRoom() []Finding {
 	}
 	return []Finding{v.orAutoscaler(Finding{
 		Check: check, What: "no node for the head: " + few(obstacles, manyValues),
-		Consequence: "the Ray cluster does not start", Remedy: "add a node without GPUs, or set kubernetes.headOnGPUNode in trainyard.yaml",
+		Consequence: "the Ray cluster does not start", Remedy: "add a node without GPUs, or set kubernetes.headOnGPU in trainyard.yaml",
 	})}
 }

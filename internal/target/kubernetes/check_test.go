@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -225,7 +226,7 @@ var breaks = []struct {
 	}, Problem, "room", "memory 180Gi of 181Gi", "gpu-0 gpu-1", "workerMemory"},
 	{"pods unread", func(s *State, _ *Need) { s.Use.Err = denied("pods") }, Unknown, "room", "cannot", "", "list pods"},
 	{"no room for the head", func(s *State, _ *Need) { s.Use.Value["system"] = Use{All: resources("cpu", "3")} }, Problem, "head", "no room for the head (cpu 2, memory 8Gi)", "system", "add a node"},
-	{"no node for the head", func(s *State, _ *Need) { s.Nodes.Value = s.Nodes.Value[1:] }, Problem, "head", "no node for the head: taint nvidia.com/gpu:NoSchedule is not tolerated", "", "headOnGPUNode"},
+	{"no node for the head", func(s *State, _ *Need) { s.Nodes.Value = s.Nodes.Value[1:] }, Problem, "head", "no node for the head: taint nvidia.com/gpu:NoSchedule is not tolerated", "", "kubernetes.headOnGPU in"},
 }
 
 func TestJudgeFaults(t *testing.T) {
@@ -397,5 +398,28 @@ func TestWithFlags(t *testing.T) {
 	}
 	if WithFlags(findings, "")[0].Remedy != findings[0].Remedy || findings[0].Remedy != "kubectl -n a get pods; kubectl -n a logs x" {
 		t.Error("what was given is changed")
+	}
+}
+
+// Drivers that could not be seen may hand out a device already: who asks for
+// providers is told.
+func TestProvidersThatAreNotSeen(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*State)
+		seen  bool
+	}{
+		"all seen":            {func(*State) {}, true},
+		"slices forbidden":    {func(s *State) { s.Devices.Err = denied("resourceslices") }, false},
+		"slices not served":   {func(s *State) { s.Devices.Err, s.Groups.Value = denied("resourceslices"), nil }, true},
+		"slices not known":    {func(s *State) { s.Devices.Err = &meta.NoKindMatchError{} }, true},
+		"daemonsets not seen": {func(s *State) { s.DaemonSets.Err = denied("daemonsets") }, false},
+	} {
+		s := goodState()
+		test.spoil(&s)
+		for _, p := range []Provision{GPUs, EFA} {
+			if _, err := s.Providers(p); (err == nil) != test.seen {
+				t.Errorf("%s: %s: error %v", name, p, err)
+			}
+		}
 	}
 }

@@ -94,7 +94,7 @@ func (s State) deviceProviders(isDriver func(string) bool, roles ...Role) ([]Pro
 			found = append(found, Provider{Role: roles[len(roles)-1], What: "DRA driver " + d.Driver})
 		}
 	}
-	return found, errors.Join(s.DaemonSets.Err, s.Helpers.Err)
+	return found, errors.Join(s.DaemonSets.Err, s.Helpers.Err, s.devicesUnseen())
 }
 
 func provider(w Workload) Provider {
