@@ -10,6 +10,7 @@ import (
 // pods. nil are none. They are for one goroutine at a time.
 type Nodes struct {
 	all      []corev1.Node
+	mayGrow  bool
 	byName   map[string]*corev1.Node
 	selected map[string]offer // by selector
 }
@@ -26,9 +27,10 @@ type most struct {
 	node     string
 }
 
-// NodesOf prepares nodes.
-func NodesOf(all []corev1.Node) *Nodes {
-	n := &Nodes{all: all, byName: make(map[string]*corev1.Node, len(all)), selected: map[string]offer{}}
+// NodesOf prepares nodes. mayGrow says that the cluster makes more where pods want
+// them: what no node has may come with those.
+func NodesOf(all []corev1.Node, mayGrow bool) *Nodes {
+	n := &Nodes{all: all, mayGrow: mayGrow, byName: make(map[string]*corev1.Node, len(all)), selected: map[string]offer{}}
 	for i := range all {
 		n.byName[all[i].Name] = &all[i]
 	}

@@ -36,9 +36,11 @@ func notScheduled(pod *corev1.Pod, events []corev1.Event, nodes *Nodes) Reason {
 	case scaler != nil && (scaler.Reason == scaleUp || scaler.Reason == nominated):
 		return Reason{Cause: NodeComing, Outlook: Coming, Text: scaler.Message}
 	case missing != "":
-		r.Outlook = Hopeless
 		r.Text += "; " + missing
 		r.Hint = hint
+		if !nodes.mayGrow {
+			r.Outlook = Hopeless
+		}
 	}
 	if scaler != nil { // it looked, and found no node that it could make
 		r.Text += "; the autoscaler: " + scaler.Message
@@ -67,7 +69,7 @@ func autoscaler(events []corev1.Event) *corev1.Event {
 }
 
 // lacking says which resource the pod asks for more of than any of its nodes
-// has, be it free or used: that one does not come by waiting. It returns "" where
+// has, be it free or used: that one does not come by waiting, but with another node. It returns "" where
 // there is none, and where no node has the labels of the pod's nodeSelector;
 // affinities and taints it leaves to the scheduler.
 func lacking(pod *corev1.Pod, nodes *Nodes) (text, hint string) {

@@ -56,6 +56,7 @@ status:
 func TestWhyNotReady(t *testing.T) {
 	tests := []struct {
 		name, pod, events, nodes string
+		mayGrow                  bool
 		cause                    Cause
 		outlook                  Outlook
 		text, hint               string
@@ -76,6 +77,10 @@ func TestWhyNotReady(t *testing.T) {
 		{
 			name: "more than any node has", pod: strings.ReplaceAll(unschedulable, `"4"`, `"8"`), nodes: withEFA,
 			cause: Unschedulable, outlook: Hopeless, text: "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 4 (gpu-1)",
+		},
+		{
+			name: "resource that no node has yet", pod: unschedulable, nodes: withoutEFA, mayGrow: true,
+			cause: Unschedulable, outlook: Doubtful, text: "; no node that it may run on has vpc.amazonaws.com/efa (gpu-1)",
 		},
 		{
 			name: "no nodes yet", pod: unschedulable, nodes: "- metadata: {name: system}",
@@ -214,7 +219,7 @@ func TestWhyNotReady(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			pod, nodes := parse[corev1.Pod](t, test.pod), parse[[]corev1.Node](t, test.nodes)
-			r := WhyNotReady(&pod, parse[[]corev1.Event](t, test.events), NodesOf(nodes))
+			r := WhyNotReady(&pod, parse[[]corev1.Event](t, test.events), NodesOf(nodes, test.mayGrow))
 			wantReason(t, r, test.cause, test.outlook, test.text, test.hint)
 		})
 	}

@@ -91,7 +91,7 @@ func TestWatchPods(t *testing.T) {
 	until("the scheduler's words", func(s Seen) bool {
 		for _, pod := range s.Pods {
 			if pod.Name == "greedy" {
-				why = WhyNotReady(pod, s.Events(pod.UID), NodesOf(nodes.Items))
+				why = WhyNotReady(pod, s.Events(pod.UID), NodesOf(nodes.Items, false))
 			}
 			if pod.Name == "stranger" {
 				t.Error("saw a pod that the selector does not find")

@@ -39,7 +39,7 @@ func (t *training) startPods(ctx context.Context) error {
 		return err
 	}
 	cluster, err := kubernetes.Up(ctx, t.kube, kubernetes.Order{
-		RayCluster: wanted, Owner: t.owner(t.spec.Name), Nodes: t.nodes,
+		RayCluster: wanted, Owner: t.owner(t.spec.Name), Nodes: t.nodes, MayGrow: t.mayGrow,
 		PendingTimeout: t.cfg.Cluster.PendingTimeout, Progress: t.Story.Update,
 		Down: t.downCommand(runs.Cluster{
 			ID: t.kube.Namespace + "/" + t.spec.Name, Kubeconfig: t.cfg.Kubernetes.Kubeconfig, Context: t.cfg.Kubernetes.Context,

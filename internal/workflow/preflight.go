@@ -51,7 +51,7 @@ func (t *training) inspect(ctx context.Context) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	t.nodes = state.Nodes.Value
+	t.nodes, t.mayGrow = state.Nodes.Value, state.Autoscaler() != ""
 	if n := kubernetes.WorkersThatFit(state, need); n < t.spec.Workers {
 		t.Story.Note(fmt.Sprintf("%s instead of %d: that is how many nodes there are for them", plural(n, "worker"), t.spec.Workers))
 		t.spec.Workers = n

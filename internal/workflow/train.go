@@ -42,9 +42,10 @@ type training struct {
 	cluster  target.Cluster
 
 	// Of a run on Kubernetes.
-	kube  *kube.Cluster
-	spec  raycluster.Spec
-	nodes []corev1.Node
+	kube    *kube.Cluster
+	spec    raycluster.Spec
+	nodes   []corev1.Node
+	mayGrow bool // the cluster makes nodes
 }
 
 // Train runs a job on a Ray cluster: environment, cluster, package, job,

@@ -163,20 +163,20 @@ func (v view) fewer(workers int, f Finding) Finding {
 // the cluster can make nodes.
 func (v view) orAutoscaler(f Finding) Finding {
 	f.Level = Problem
-	if who := v.autoscaler(); who != "" {
+	if who := v.Autoscaler(); who != "" {
 		f.Level = Warning
 		f.Consequence = "workers wait until " + who + " makes the nodes"
 	}
 	return f
 }
 
-// autoscaler names what makes nodes in this cluster; empty where nothing was
+// Autoscaler names what makes nodes in this cluster; empty where nothing was
 // seen that does.
-func (v view) autoscaler() string {
-	if len(v.Groups.Value["karpenter.sh"]) > 0 {
+func (s State) Autoscaler() string {
+	if len(s.Groups.Value["karpenter.sh"]) > 0 {
 		return "Karpenter"
 	}
-	for _, w := range v.Helpers.Value {
+	for _, w := range s.Helpers.Value {
 		if w.Role == Autoscaler && w.Ready > 0 {
 			return "the cluster-autoscaler"
 		}

@@ -10,6 +10,7 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainyard/trainyard/internal/kube"
@@ -30,6 +31,7 @@ type Cluster struct {
 	kube   *kube.Cluster
 	owner  kube.Owner
 	name   string
+	uid    types.UID // of the RayCluster
 	facts  target.Facts
 	token  string
 	tunnel *kube.Tunnel

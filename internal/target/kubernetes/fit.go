@@ -6,7 +6,7 @@ package kubernetes
 func WorkersThatFit(s State, n Need) int {
 	v := newView(s, n)
 	zones := v.tallies()
-	if s.Nodes.Err != nil || s.Use.Err != nil || len(zones) == 0 || zones[0].later() == 0 || v.autoscaler() != "" {
+	if s.Nodes.Err != nil || s.Use.Err != nil || len(zones) == 0 || zones[0].later() == 0 || v.Autoscaler() != "" {
 		return n.Nodes
 	}
 	return min(n.Nodes, zones[0].later())

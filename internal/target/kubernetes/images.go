@@ -28,6 +28,9 @@ func ImageOf(ctx context.Context, k *kube.Cluster, name string) (string, error) 
 func sameImage(name string, pods []corev1.Pod) (string, error) {
 	byImage := map[string][]string{}
 	for i := range pods {
+		if pods[i].DeletionTimestamp != nil {
+			continue // maybe of a RayCluster of before
+		}
 		for _, c := range pods[i].Status.ContainerStatuses {
 			// The first container of a pod is Ray's; others are sidecars.
 			if c.Name == pods[i].Spec.Containers[0].Name && c.ImageID != "" {

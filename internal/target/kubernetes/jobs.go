@@ -26,8 +26,8 @@ type FoundJob struct {
 }
 
 // Jobs asks all RayClusters that trainyard made in the namespace, whoever for, and
-// returns the jobs that were submitted to them, the newest first. Those that do not tell are in the error,
-// beside the jobs of those that do.
+// returns the jobs that were submitted to them, the newest first. Those that do not
+// tell are in the error, beside the jobs of those that do.
 func Jobs(ctx context.Context, k *kube.Cluster) ([]FoundJob, error) {
 	clusters, err := rayClusters(ctx, k)
 	if err != nil {
@@ -94,16 +94,23 @@ func jobsOf(ctx context.Context, k *kube.Cluster, name string) ([]rayjob.Job, er
 	return jobs, err
 }
 
-// Busy names a job that runs, or waits to, on a RayCluster; "" is none. Without a head
-// that is ready there is none: nobody could be served by it. A head that is, and
-// does not tell, is an error.
+// Busy names a job that runs, or waits to, on a RayCluster; "" is none. Without a
+// head that runs there is none. A head that runs and does not tell is an error: it
+// may be unready, or its node out of reach, while a job goes on.
 func Busy(ctx context.Context, k *kube.Cluster, name string) (job string, err error) {
+	if none, _ := headless(ctx, k, name); none {
+		return "", nil
+	}
 	told, cancel := context.WithTimeout(ctx, jobsTimeout)
 	defer cancel()
 	jobs, err := jobsOf(told, k, name)
 	if err != nil {
-		if _, why := head(ctx, k, name); errors.Is(why, errNoHead) {
+		none, why := headless(ctx, k, name)
+		if none {
 			return "", nil
+		}
+		if why != nil {
+			err = why
 		}
 		return "", fmt.Errorf("asking Ray cluster %q what runs on it: %w", name, err)
 	}
@@ -113,6 +120,20 @@ func Busy(ctx context.Context, k *kube.Cluster, name string) (job string, err er
 		}
 	}
 	return "", nil
+}
+
+// headless tells whether a RayCluster, if there is one, has no head that runs. The
+// error is why a head that runs cannot be reached.
+func headless(ctx context.Context, k *kube.Cluster, name string) (bool, error) {
+	var cluster rayv1.RayCluster
+	err := k.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: name}, &cluster)
+	if err == nil {
+		_, err = head(ctx, k, name, cluster.UID)
+	}
+	if apierrors.IsNotFound(err) || errors.Is(err, errNoHead) {
+		return true, nil
+	}
+	return false, err
 }
 
 func newestFirst(a, b rayjob.Job) int { return cmp.Compare(b.StartMillis, a.StartMillis) }

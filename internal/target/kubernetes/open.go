@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/kube"
@@ -32,17 +34,17 @@ func Open(ctx context.Context, k *kube.Cluster, owner kube.Owner, name string) (
 	}
 	// The tunnel outlives what interrupts the caller: a job has to be stopped then.
 	tunnel, err := k.Forward(context.WithoutCancel(ctx), func(ctx context.Context) (*corev1.Pod, error) {
-		return head(ctx, k, name)
+		return head(ctx, k, name, found.UID)
 	}, dashboardPort)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{kube: k, owner: owner, name: name, facts: FactsOf(&found), token: secret, tunnel: tunnel}, nil
+	return &Cluster{kube: k, owner: owner, name: name, uid: found.UID, facts: FactsOf(&found), token: secret, tunnel: tunnel}, nil
 }
 
 // head finds the pod of the head: the one that is ready, where an older one is
-// still on its way out.
-func head(ctx context.Context, k *kube.Cluster, name string) (*corev1.Pod, error) {
+// still on its way out. cluster identifies the RayCluster.
+func head(ctx context.Context, k *kube.Cluster, name string, cluster types.UID) (*corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := k.List(ctx, &pods, client.InNamespace(k.Namespace), headOf(name)); err != nil {
 		return nil, err
@@ -50,16 +52,34 @@ func head(ctx context.Context, k *kube.Cluster, name string) (*corev1.Pod, error
 	err := errNoHead
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		reason := kube.WhyNotReady(pod, nil, nil)
-		if reason.Cause == "" {
-			return pod, nil
+		if !isBy(cluster, pod) {
+			continue
 		}
-		err = fmt.Errorf("%w that is ready: pod %s: %s", errNoHead, pod.Name, reason.Text)
+		reason := kube.WhyNotReady(pod, nil, nil)
+		switch {
+		case reason.Cause == "":
+			return pod, nil
+		case runs(pod):
+			err = fmt.Errorf("its head runs and is not ready: pod %s: %s", pod.Name, reason.Text)
+		case errors.Is(err, errNoHead):
+			err = fmt.Errorf("%w that runs: pod %s: %s", errNoHead, pod.Name, reason.Text)
+		}
 	}
 	return nil, fmt.Errorf("reaching Ray cluster %q: %w", name, err)
 }
 
+// errNoHead is about a RayCluster in which no job can run.
 var errNoHead = errors.New("it has no head")
+
+// runs tells whether Ray may be at work in a pod, be it ready or not: its node may
+// be out of reach, or its probes late. Between two runs of its container there is
+// nothing.
+func runs(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil &&
+		!slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.Name == pod.Spec.Containers[0].Name && s.State.Running == nil // the others are sidecars
+		})
+}
 
 // awaitNodes returns when Ray has all its nodes.
 func (c *Cluster) awaitNodes(ctx context.Context) error {

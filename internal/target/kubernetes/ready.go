@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/fault"
@@ -38,7 +40,8 @@ type podReason struct {
 // those that do not exist yet, wait for.
 func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes) readiness {
 	r := readiness{want: want}
-	for _, pod := range seen.Pods {
+	pods := podsBy(cluster, seen.Pods)
+	for _, pod := range pods {
 		reason := kube.WhyNotReady(pod, seen.Events(pod.UID), nodes)
 		isHead := pod.Labels[rayNodeTypeLabel] == string(rayv1.HeadNode)
 		switch {
@@ -50,11 +53,23 @@ func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes)
 			r.wait(pod.Name, reason)
 		}
 	}
-	if reason := kube.WhyNoPod(seen.Events(cluster)); reason.Cause != "" && len(seen.Pods) <= want {
+	if reason := kube.WhyNoPod(seen.Events(cluster)); reason.Cause != "" && len(pods) <= want {
 		r.wait("", reason)
 	}
-	r.silent = len(seen.Pods) == 0 && len(r.reasons) == 0
+	r.silent = len(pods) == 0 && len(r.reasons) == 0
 	return r
+}
+
+// podsBy are those of the pods that the RayCluster with this identifier has. Others
+// have its label, too: of one of that name that was deleted and whose pods are still
+// on their way out.
+func podsBy(cluster types.UID, pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isBy(cluster, pod) })
+}
+
+func isBy(cluster types.UID, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.UID == cluster
 }
 
 func (r *readiness) wait(pod string, reason kube.Reason) {

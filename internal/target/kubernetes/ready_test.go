@@ -8,13 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainyard/trainyard/internal/kube"
 )
 
+// theCluster identifies the RayCluster that pods are of.
+const theCluster = types.UID("gpu")
+
 func rayPod(name, kind string, ready bool) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name), Labels: map[string]string{rayNodeTypeLabel: kind},
+		OwnerReferences: []metav1.OwnerReference{{UID: theCluster, Controller: ptr.To(true)}},
 	}}
 	if ready {
 		pod.Spec.NodeName = "node-1"
@@ -22,6 +27,12 @@ func rayPod(name, kind string, ready bool) *corev1.Pod {
 			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
 		}
 	}
+	return pod
+}
+
+// before makes a pod one of a RayCluster of the same name that was deleted.
+func before(pod *corev1.Pod) *corev1.Pod {
+	pod.OwnerReferences[0].UID = "of before"
 	return pod
 }
 
@@ -48,6 +59,8 @@ func TestReadiness(t *testing.T) {
 		{"one is missing", []*corev1.Pod{rayPod("h", "head", true), rayPod("w0", "worker", true)}, false, "head is ready, 1 of 2 workers are ready", ""},
 		{"no head", []*corev1.Pod{rayPod("w0", "worker", true), rayPod("w1", "worker", true)}, false, "head is starting, 2 of 2", ""},
 		{"all", []*corev1.Pod{rayPod("h", "head", true), rayPod("w0", "worker", true), rayPod("w1", "worker", true)}, true, "head is ready, 2 of 2", ""},
+		{"a head, and workers of before", []*corev1.Pod{rayPod("h", "head", true), before(rayPod("w0", "worker", true)), before(stuck("w1", "A B"))}, false, "head is ready, 0 of 2", ""},
+		{"only those of before", []*corev1.Pod{before(rayPod("h", "head", true)), before(rayPod("w0", "worker", true)), before(rayPod("w1", "worker", true))}, false, "head is starting, 0 of 2", ""},
 		{
 			"two for one reason",
 			[]*corev1.Pod{rayPod("h", "head", true), stuck("w0", "A B"), stuck("w1", "A B")},
@@ -55,7 +68,7 @@ func TestReadiness(t *testing.T) {
 			"0 of 2 workers are ready; pod w0 and 1 more:", "pod w0 and 1 more:",
 		},
 	} {
-		got := readinessOf(2, kube.Seen{Pods: test.pods}, "", nil)
+		got := readinessOf(2, kube.Seen{Pods: test.pods}, theCluster, nil)
 		if got.done() != test.done || !strings.Contains(got.String(), test.text) {
 			t.Errorf("%s: done %v, %q; want %v and %q", test.name, got.done(), got, test.done, test.text)
 		}
@@ -83,9 +96,9 @@ func BenchmarkReadiness(b *testing.B) {
 		nodes[i].Status.Allocatable = resources("cpu", "190", "memory", "2000Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32")
 		nodes[i].Labels["role"] = "gpu-worker"
 	}
-	those := kube.NodesOf(nodes)
+	those := kube.NodesOf(nodes, false)
 	for b.Loop() {
-		if r := readinessOf(1000, seen, "", those); r.workers != 0 || len(r.reasons) != 1 {
+		if r := readinessOf(1000, seen, theCluster, those); r.workers != 0 || len(r.reasons) != 1 {
 			b.Fatal(r)
 		}
 	}

@@ -78,7 +78,7 @@ func StatusOf(ctx context.Context, k *kube.Cluster) (Status, error) {
 	}
 	nodes := s.room(ctx, k)
 	for i := range found {
-		s.Clusters = append(s.Clusters, clusterStatus(&found[i], pods.Items, kube.NodesOf(nodes)))
+		s.Clusters = append(s.Clusters, clusterStatus(&found[i], pods.Items, kube.NodesOf(nodes, false)))
 	}
 	var all sync.WaitGroup
 	for i := range s.Clusters {
@@ -97,7 +97,7 @@ func clusterStatus(cluster *rayv1.RayCluster, pods []corev1.Pod, nodes *kube.Nod
 	}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Labels[rayClusterLabel] != cluster.Name {
+		if !isBy(cluster.UID, pod) {
 			continue
 		}
 		reason, ask := kube.WhyNotReady(pod, nil, nodes), asked(pod)

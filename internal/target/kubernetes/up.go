@@ -23,6 +23,7 @@ type Order struct {
 	RayCluster *rayv1.RayCluster
 	Owner      kube.Owner
 	Nodes      []corev1.Node // of the cluster, as they were seen
+	MayGrow    bool          // it makes more where pods want them: see State.Autoscaler
 
 	// PendingTimeout is how long pods may wait for room, or for an autoscaler to
 	// make it; 0: for ever.
@@ -98,10 +99,10 @@ func awaitReady(ctx context.Context, k *kube.Cluster, order Order, uid types.UID
 	began := time.Now()
 	silence := time.AfterFunc(operatorPatience, func() { progress(whySilent(ctx, k, name)) })
 	defer silence.Stop()
-	var now readiness
-	nodes := kube.NodesOf(order.Nodes)
+	now := readiness{want: want}
+	nodes := lastNodes{Nodes: kube.NodesOf(order.Nodes, order.MayGrow), mayGrow: order.MayGrow, at: began}
 	err := k.WatchPods(ctx, k.Namespace, podsOf(name), []types.UID{uid}, func(seen kube.Seen) (bool, error) {
-		now = readinessOf(want, seen, uid, nodes)
+		now = nodes.judge(ctx, k, seen, func(nodes *kube.Nodes) readiness { return readinessOf(want, seen, uid, nodes) })
 		if !now.silent {
 			silence.Stop()
 		}

@@ -3,9 +3,11 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +47,70 @@ func (l lab) rayCluster() *rayv1.RayCluster {
 // room makes a node for the head and the worker.
 func (l lab) room() {
 	l.Helper()
+	l.Nodes(roomy(), 0)
+}
+
+func roomy() corev1.Node {
 	node := corev1.Node{}
 	node.Status.Allocatable = resources("cpu", "8", "memory", "16Gi", "pods", "10", string(gpuResource), "1")
+	return node
+}
+
+// small makes a node that has room for no pod of ours, however empty, and returns
+// it.
+func (l lab) small() corev1.Node {
+	l.Helper()
+	node := roomy()
+	node.Name = l.Namespace + "-small"
+	node.Status.Allocatable = resources("cpu", "100m", "memory", "4Gi", "pods", "10")
 	l.Nodes(node, 0)
+	node.Labels = map[string]string{"test": l.Namespace}
+	return node
+}
+
+// What no node has is waited for where the cluster makes nodes, before an
+// autoscaler says a word, and nowhere else.
+func TestWaitForAutoscaler(t *testing.T) {
+	for _, mayGrow := range []bool{true, false} {
+		t.Run(fmt.Sprint(mayGrow), func(t *testing.T) {
+			l := newLab(t)
+			small := l.small()
+			up := l.raise(l.admin, func(o *Order) { o.Nodes, o.MayGrow = []corev1.Node{small}, mayGrow })
+			const lacking = "and no node that it may run on has more than 100m"
+			if !mayGrow {
+				up.ends(lacking, "")
+				return
+			}
+			up.says(lacking)
+			l.room()
+			up.ends("", "")
+		})
+	}
+}
+
+// That waiting is in vain is said by the nodes of now, not by those of before.
+func TestWaitByTheNodesOfNow(t *testing.T) {
+	l := newLab(t)
+	stale := roomy()
+	stale.Labels = map[string]string{"test": l.Namespace}
+	delete(stale.Status.Allocatable, gpuResource)
+	l.room()
+	taker := l.worker("taker")
+	l.Make(taker)
+	l.Until("place for the pod", func() bool {
+		l.Must(l.Get(t.Context(), l.Key("taker"), taker))
+		return taker.Spec.NodeName != ""
+	})
+	up := l.raise(l.admin, func(o *Order) { o.Nodes = []corev1.Node{stale} })
+	up.says("head is ready, 0 of 1 workers are ready; pod gpu-")
+	l.Must(l.Delete(t.Context(), taker, client.GracePeriodSeconds(0)))
+	up.ends("", "")
+}
+
+// A wait that ends before anything was seen tells what was wanted.
+func TestWaitThatIsTooShort(t *testing.T) {
+	l := newLab(t)
+	l.raise(l.admin, func(o *Order) { o.PendingTimeout = time.Nanosecond }).ends("0 of 1 workers are ready", "--pending-timeout")
 }
 
 // rising is a RayCluster whose pods are waited for.
@@ -59,8 +122,9 @@ type rising struct {
 	said string
 }
 
-// raise makes the RayCluster and waits for its pods in the background.
-func (l lab) raise(as *kube.Cluster) *rising {
+// raise makes the RayCluster and waits for its pods in the background, by an order
+// that changes, if there are any, have changed.
+func (l lab) raise(as *kube.Cluster, changes ...func(*Order)) *rising {
 	l.Helper()
 	cluster := l.rayCluster()
 	made, err := l.admin.Of(me).Apply(l.Context(), kube.Real, cluster)
@@ -72,6 +136,9 @@ func (l lab) raise(as *kube.Cluster) *rising {
 		defer r.mu.Unlock()
 		r.said = text
 	}}
+	for _, change := range changes {
+		change(&order)
+	}
 	go func() { r.ended <- awaitPods(ctx, as, order, made[0].GetUID()) }()
 	l.Cleanup(func() {
 		cancel()
@@ -164,7 +231,7 @@ func TestWaitWithoutCredentials(t *testing.T) {
 func TestLostWithoutHead(t *testing.T) {
 	l := newLab(t)
 	cluster := &Cluster{kube: l.admin, name: "gpu"}
-	if err := cluster.Lost(t.Context()); !errors.Is(err, target.ErrLost) {
-		t.Errorf("error %v, want that it is lost", err)
+	if err := cluster.Lost(t.Context()); !errors.Is(err, target.ErrLost) || !strings.Contains(err.Error(), "RayCluster gpu was deleted") {
+		t.Errorf("error %v, want that it is lost, and why", err)
 	}
 }
