@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,8 @@ const (
 	logPatience = 10 * time.Second
 )
 
-// withLogs adds to reasons what their containers said last. A log that cannot be read
-// takes nothing away from what is known.
+// withLogs adds to reasons what their containers said last. A log that cannot be
+// read takes nothing away from what is known.
 func (r readiness) withLogs(ctx context.Context, k *kube.Cluster) readiness {
 	ctx, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
@@ -29,9 +30,20 @@ func (r readiness) withLogs(ctx context.Context, k *kube.Cluster) readiness {
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: reason.pods[0], Namespace: k.Namespace}}
-		if lines, err := k.LastLines(ctx, pod, reason.Container, reason.Previous, lastLines); err == nil {
-			r.reasons[i].Reason = reason.WithLog(lines)
-		}
+		r.reasons[i].Reason = reason.WithLog(lastWords(ctx, k, pod, reason.Reason))
 	}
 	return r
+}
+
+// lastWords is what a container said last, "" where that cannot be read. It may
+// have been started again, or not yet, since its status was: then the run that the
+// reason is about is the other one.
+func lastWords(ctx context.Context, k *kube.Cluster, pod *corev1.Pod, reason kube.Reason) string {
+	for _, previous := range []bool{reason.Previous, !reason.Previous} {
+		lines, err := k.LastLines(ctx, pod, reason.Container, previous, lastLines)
+		if err == nil && strings.TrimSpace(lines) != "" {
+			return lines
+		}
+	}
+	return ""
 }
