@@ -11,32 +11,33 @@ import (
 	"github.com/trainyard/trainyard/internal/target"
 )
 
-// Lost watches the head: jobs are lost as soon as the one that was ready at first
-// is deleted, has failed or was started again, or at once where there is none. Where the pods may not be watched
-// there is nothing to say, and that the API server does not answer says nothing
-// about the head.
+// Lost watches the head: jobs are lost as soon as the one that was ready at first is
+// deleted, has failed or was started again, or at once where there is none. Where
+// the pods may not be watched there is nothing to say, and that the API server does
+// not answer says nothing about the head.
 func (c *Cluster) Lost(ctx context.Context) error {
 	var first *corev1.Pod
 	err := c.kube.WatchPods(ctx, c.kube.Namespace, headOf(c.name), nil, func(seen kube.Seen) (bool, error) {
-		for _, pod := range seen.Pods {
+		pods := podsBy(c.uid, seen.Pods)
+		for _, pod := range pods {
 			if first == nil && kube.WhyNotReady(pod, nil, nil).Cause == "" {
 				first = pod
 			}
 		}
 		switch {
 		case first != nil:
-		case len(seen.Pods) == 0: // it went before we looked
+		case len(pods) == 0: // it went before we looked
 			return true, fmt.Errorf("%w: it has no pod", target.ErrLost)
 		default:
 			return false, nil
 		}
-		if why := lost(first, seen.Pods); why != "" {
+		if why := lost(first, pods); why != "" {
 			return true, fmt.Errorf("%w: pod %s %s", target.ErrLost, first.Name, why)
 		}
 		return false, nil
 	})
 	if errors.Is(err, target.ErrLost) {
-		return err
+		return fmt.Errorf("%w; %s", err, stateOf(ctx, c.kube, c.name, c.uid))
 	}
 	return nil
 }
