@@ -84,9 +84,10 @@ func explainConfig(ctx context.Context, err error) error {
 // brokenLine is the first line of AWS's own files that is no section, setting or
 // comment. The SDK passes over such lines as if they were not there.
 func brokenLine() error {
+	env, _ := config.NewEnvConfig() // what is wrong with it was said when the SDK read it
 	for _, name := range []string{
-		cmp.Or(os.Getenv("AWS_CONFIG_FILE"), config.DefaultSharedConfigFilename()),
-		cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), config.DefaultSharedCredentialsFilename()),
+		cmp.Or(env.SharedConfigFile, config.DefaultSharedConfigFilename()),
+		cmp.Or(env.SharedCredentialsFile, config.DefaultSharedCredentialsFilename()),
 	} {
 		text, _ := os.ReadFile(name) //nolint:gosec // the user's own; one that cannot be read says nothing
 		for n, line := range strings.Split(string(text), "\n") {
@@ -127,7 +128,8 @@ func isSignedOut(err error) bool {
 
 // loginCommand signs on to the session of the profile.
 func loginCommand(profile string) string {
-	if profile = cmp.Or(profile, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE")); profile != "" {
+	env, _ := config.NewEnvConfig() // what is wrong with it was said when the SDK read it
+	if profile = cmp.Or(profile, env.SharedConfigProfile); profile != "" {
 		return "aws sso login --profile " + profile
 	}
 	return "aws sso login"

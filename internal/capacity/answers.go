@@ -130,7 +130,7 @@ func (a answers) setSpot(r *Row) {
 		r.lacks(SpotScore, "scores go by zone id, and which zone has which is not known")
 	case !s.value.asked.IsZero():
 		r.SpotScore = &Score{
-			Value: s.value.zones[r.ZoneID], Asked: s.value.asked, Stale: s.value.stale, OneType: true,
+			Value: s.value.zones[r.ZoneID], Asked: s.value.asked, Stale: s.value.stale,
 			Capped: r.SpotQuota != nil && r.SpotQuota.Instances < a.need.Nodes,
 		}
 	}

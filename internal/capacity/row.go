@@ -128,13 +128,11 @@ type Headroom struct {
 // Left is the vCPUs that may still run.
 func (h Headroom) Left() int { return max(h.Limit-h.Used, 0) }
 
-// Score is a Spot placement score.
+// Score is a Spot placement score for one type. AWS says that one for fewer than
+// three types is low whatever there is, so it is good for comparing zones only.
 type Score struct {
 	Value int       `json:"value"` // 1 to 10; 0: the zone is none of the ten best of its region
 	Asked time.Time `json:"asked"`
-	// OneType says that fewer than three types were asked about, of which AWS
-	// says that the score is low whatever there is.
-	OneType bool `json:"oneType,omitempty"`
 	// Capped says that the Spot quota is too small for the request, which lowers
 	// the score whatever there is.
 	Capped bool `json:"capped,omitempty"`

@@ -50,17 +50,14 @@ func capacityCell(name string, r capacity.Ranked, need capacity.Need) string {
 	}
 }
 
-// scoreCell is the score, with * where one type alone was asked about and ! where
-// the Spot quota lowers it.
+// scoreCell is the score, with * since one type alone was asked about, and !
+// where the Spot quota lowers it.
 func scoreCell(r capacity.Ranked) string {
 	s := r.SpotScore
 	if s == nil {
 		return unknownOr(r, capacity.SpotScore)
 	}
-	text := fmt.Sprint(s.Value)
-	if s.OneType {
-		text += "*"
-	}
+	text := fmt.Sprintf("%d*", s.Value)
 	if s.Capped {
 		text += "!"
 	}

@@ -69,20 +69,20 @@ func foldedWhy(r capacity.Ranked) string {
 // footnotes explain the marks of the table, and what could not be learned.
 func footnotes(r workflow.CapacityResult, now time.Time) []string {
 	var notes []string
-	oneType, capped, stale := false, false, ""
+	capped, stale := false, ""
 	var oldest time.Time
 	for _, row := range r.Rows {
 		s := row.SpotScore
 		if s == nil {
 			continue
 		}
-		oneType, capped = oneType || s.OneType, capped || s.Capped
+		capped = capped || s.Capped
 		stale = cmp.Or(stale, s.Stale)
 		if oldest.IsZero() || s.Asked.Before(oldest) {
 			oldest = s.Asked
 		}
 	}
-	if oneType {
+	if !oldest.IsZero() {
 		notes = append(notes, "* Spot placement score, 1 to 10: one type alone always scores low, so compare zones only")
 	}
 	if capped {

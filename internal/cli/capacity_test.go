@@ -38,12 +38,12 @@ func capacityResult(t *testing.T, types ...string) workflow.CapacityResult {
 		row("us-east-2a", func(r *capacity.Row) {
 			r.Stock = &capacity.Finding{Outcome: capacity.Proven}
 			r.Subnet = &capacity.PrivateSubnet{ID: "subnet-1"}
-			r.SpotScore = &capacity.Score{Value: 3, OneType: true, Asked: capacityNow.Add(-12 * time.Minute)}
+			r.SpotScore = &capacity.Score{Value: 3, Asked: capacityNow.Add(-12 * time.Minute)}
 			r.Blocks = []capacity.Block{{ID: "cb-2", Start: capacityNow.AddDate(0, 0, 9), Instances: 2}, {ID: "cb-1", Start: capacityNow.AddDate(0, 0, 3), Instances: 1}}
 		}),
 		row("ap-southeast-2b", func(r *capacity.Row) {
 			r.Quota, r.Problems = nil, map[capacity.Part]string{capacity.Quota: "not permitted: servicequotas:GetServiceQuota"}
-			r.SpotScore = &capacity.Score{Value: 1, OneType: true, Capped: true, Asked: capacityNow}
+			r.SpotScore = &capacity.Score{Value: 1, Capped: true, Asked: capacityNow}
 		}),
 		row("us-west-2a", func(r *capacity.Row) { r.Quota = &capacity.Headroom{Limit: 192} }),
 		row("us-west-2b", func(r *capacity.Row) { r.Offered = &no }),
