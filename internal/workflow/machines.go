@@ -22,7 +22,7 @@ func (t *training) readCounters(ctx context.Context, ray *rayjob.Client) {
 	if t.run.Info.Target == config.TargetKubernetes {
 		t.Story.Update("looking at the nodes")
 		var nodes []evidence.Survey
-		if nodes, err = survey(ctx, ray, t.run.Info.SubmissionID); err == nil {
+		if nodes, err = t.survey(ctx, ray, t.run.Info.SubmissionID); err == nil {
 			err = evidence.SaveSurveys(t.run.SurveyPath(true), nodes)
 		}
 	} else {
@@ -111,7 +111,7 @@ func (f *following) readNodes(ctx context.Context) ([]fabric.Machine, error) {
 		return nil, err
 	}
 	f.Story.Update("looking at the nodes")
-	after, err := survey(ctx, f.client, f.run.Info.SubmissionID)
+	after, err := f.survey(ctx, f.client, f.run.Info.SubmissionID)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ const surveyPatience = 3 * time.Minute
 // survey looks at every node of a cluster by a small job of ours, which takes
 // no CPU from any other. Ray goes on remembering it: one that is deleted as soon
 // as it has ended comes back as failed.
-func survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evidence.Survey, error) {
+func (w Workspace) survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evidence.Survey, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
 	pkg, err := pack.FS(train.Package())
@@ -36,14 +36,14 @@ func survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evi
 		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: uri}, Metadata: map[string]string{rayjob.SurveyKey: submissionID},
 	}
 	if err := ray.Submit(ctx, job); err != nil {
+		if ctx.Err() != nil { // it may have arrived
+			w.endSurvey(ray, job.ID)
+		}
 		return nil, err
 	}
 	end, err := ray.WaitForEnd(ctx, job.ID, nil)
 	if err != nil {
-		// Nobody else would stop it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-		defer cancel()
-		_ = ray.Stop(ctx, job.ID)
+		w.endSurvey(ray, job.ID)
 		return nil, err
 	}
 	output, err := ray.Output(ctx, job.ID)
@@ -54,4 +54,13 @@ func survey(ctx context.Context, ray *rayjob.Client, submissionID string) ([]evi
 		return nil, fmt.Errorf("surveying the nodes: job %q ended as %s: %s", job.ID, end.Status, end.Message)
 	}
 	return evidence.ParseSurveys([]byte(output))
+}
+
+// endSurvey stops a survey that nobody waits for any longer, and sees it end.
+func (w Workspace) endSurvey(ray *rayjob.Client, id string) {
+	ctx, cancel := context.WithTimeout(w.Hard, stopPatience)
+	defer cancel()
+	if ray.Stop(ctx, id) == nil {
+		_, _ = ray.WaitForEnd(ctx, id, nil)
+	}
 }
