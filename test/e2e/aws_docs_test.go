@@ -11,10 +11,10 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-// TestCapacityScript runs the line of docs/capacity.md that takes the zone out
+// TestAWSCapacityScript runs the line of docs/capacity.md that takes the zone out
 // of the result: there is one only where a probe has proven it, although a pipe
 // hides the exit code of what is before it.
-func TestCapacityScript(t *testing.T) {
+func TestAWSCapacityScript(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/capacity.md")
 	if err != nil {

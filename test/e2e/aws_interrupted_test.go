@@ -12,9 +12,9 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-// TestProbeInterrupted presses Ctrl-C while each call goes on, one after the
+// TestAWSProbeInterrupted presses Ctrl-C while each call goes on, one after the
 // other. Nothing is left when the command has ended, without a next one.
-func TestProbeInterrupted(t *testing.T) {
+func TestAWSProbeInterrupted(t *testing.T) {
 	t.Parallel()
 	interruptedAtEach(t, func(call int, server *sim.Server, text string) {
 		if left := reservations(server); len(left) > 0 {
@@ -23,9 +23,9 @@ func TestProbeInterrupted(t *testing.T) {
 	}, probeLine...)
 }
 
-// TestKeepInterrupted: what was kept when the interrupt came is, and is said.
+// TestAWSKeepInterrupted: what was kept when the interrupt came is, and is said.
 // Nothing else is left.
-func TestKeepInterrupted(t *testing.T) {
+func TestAWSKeepInterrupted(t *testing.T) {
 	t.Parallel()
 	kept := 0
 	interruptedAtEach(t, func(call int, server *sim.Server, text string) {
@@ -75,9 +75,9 @@ func interruptedAtEach(t *testing.T, look func(call int, server *sim.Server, tex
 	}
 }
 
-// TestHangUp: the terminal goes while AWS makes the reservation. It is kept where
+// TestAWSHangUp: the terminal goes while AWS makes the reservation. It is kept where
 // that was wanted, and cancelled otherwise, by one call, which is the last.
-func TestHangUp(t *testing.T) {
+func TestAWSHangUp(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		seed := roomy()

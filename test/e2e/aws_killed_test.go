@@ -93,9 +93,9 @@ func of(action string) func(world.Record) bool {
 	return func(r world.Record) bool { return r.Action == action }
 }
 
-// TestProbeKilled kills a probe before each call that it makes, one after the
+// TestAWSProbeKilled kills a probe before each call that it makes, one after the
 // other. The next command leaves no reservation, and what it cost is little.
-func TestProbeKilled(t *testing.T) {
+func TestAWSProbeKilled(t *testing.T) {
 	t.Parallel()
 	for call := 1; ; call++ {
 		seed := roomy()
@@ -109,9 +109,9 @@ func TestProbeKilled(t *testing.T) {
 	}
 }
 
-// TestProbeKilledUnanswered kills a probe whose reservation was made, and whose
+// TestAWSProbeKilledUnanswered kills a probe whose reservation was made, and whose
 // answer never came.
-func TestProbeKilledUnanswered(t *testing.T) {
+func TestAWSProbeKilledUnanswered(t *testing.T) {
 	t.Parallel()
 	seed := roomy()
 	seed.Conditions.Faults = []world.Fault{
@@ -128,9 +128,9 @@ func TestProbeKilledUnanswered(t *testing.T) {
 	nothingAfterNext(t, server, cmd.Dir, out)
 }
 
-// TestProbeLost: AWS makes a reservation, without an answer, and does not show it.
+// TestAWSProbeLost: AWS makes a reservation, without an answer, and does not show it.
 // The command makes no other, and says where to look again.
-func TestProbeLost(t *testing.T) {
+func TestAWSProbeLost(t *testing.T) {
 	t.Parallel()
 	seed := roomy()
 	seed.Conditions.Faults = []world.Fault{
@@ -155,8 +155,8 @@ func TestProbeLost(t *testing.T) {
 	nothingAfterNext(t, server, cmd.Dir, out)
 }
 
-// TestKeepKilled: what was to be kept is swept, too, until it is marked.
-func TestKeepKilled(t *testing.T) {
+// TestAWSKeepKilled: what was to be kept is swept, too, until it is marked.
+func TestAWSKeepKilled(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateCapacityReservation", "CreateTags"} {
 		seed := roomy()

@@ -19,9 +19,9 @@ import (
 	"github.com/trainyard/trainyard/test/awssim/world"
 )
 
-// TestPolicy runs all that trainyard does with AWS under docs/iam-policy.json
+// TestAWSPolicy runs all that trainyard does with AWS under docs/iam-policy.json
 // alone: nothing is refused, and nothing in it is never asked for.
-func TestPolicy(t *testing.T) {
+func TestAWSPolicy(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/iam-policy.json")
 	if err != nil {
@@ -81,9 +81,9 @@ func actionsOf(t *testing.T, text []byte) []string {
 	return slices.Sorted(maps.Keys(actions))
 }
 
-// TestPolicyIsNarrow: under the policy nobody ends, or tags, a reservation that
+// TestAWSPolicyIsNarrow: under the policy nobody ends, or tags, a reservation that
 // trainyard has not made, nor makes one without its tag.
-func TestPolicyIsNarrow(t *testing.T) {
+func TestAWSPolicyIsNarrow(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/iam-policy.json")
 	if err != nil {
