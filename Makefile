@@ -140,7 +140,7 @@ test-ray:
 test-cluster:
 	go run -C test/cluster . -build
 	go test -C test/cluster -count=1 ./...
-	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 20m -skip '^Test(Scripts|Nodes|AWS.*)$$' $(with_cluster)
+	go run -C test/cluster . -- go run ./test/withray -- go run ./test/noskip -count=1 -p 1 -timeout 40m -skip '^Test(Scripts|Nodes|AWS.*)$$' $(with_cluster)
 
 # The cluster of e2e tests itself: how it starts, loses nodes, and leaves nothing.
 test-nodes:
