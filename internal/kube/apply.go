@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/internal/wait"
 )
@@ -25,20 +26,20 @@ type DryRun int
 const (
 	Real   DryRun = iota // objects are made and changed
 	Server               // the server checks, defaults and admits, and keeps nothing
-	Client               // nothing is sent
 )
 
 // Apply makes objects, or changes those that are the owner's, by server-side
 // apply, in the order given, and returns them as they then are. Those without a
-// namespace go into the cluster's. Where any name is taken by an object that is not the
-// owner's nothing is written, and the error names all of them. One of the
-// owner's that is being deleted is waited for.
+// namespace go into the cluster's. Where any name is taken by an object that is not
+// the owner's nothing is written, and the error names all of them. Where somebody
+// takes a name meanwhile, that object stays theirs. One of the owner's that is being
+// deleted is waited for.
 //
 // It may be repeated, and goes on where a call before it was interrupted.
 func (o Ours) Apply(ctx context.Context, mode DryRun, objects ...client.Object) ([]*unstructured.Unstructured, error) {
-	wanted, err := o.wanted(mode, objects)
-	if err != nil || mode == Client {
-		return wanted, err
+	wanted, err := o.wanted(objects)
+	if err != nil {
+		return nil, err
 	}
 	var problems []error
 	for _, u := range wanted {
@@ -50,11 +51,6 @@ func (o Ours) Apply(ctx context.Context, mode DryRun, objects ...client.Object) 
 		return nil, errors.Join(problems...)
 	}
 	for _, u := range wanted {
-		if mode == Real {
-			if err := o.awaitGoing(ctx, u); err != nil {
-				return nil, err
-			}
-		}
 		if err := o.apply(ctx, u, mode); err != nil {
 			return nil, err
 		}
@@ -63,11 +59,11 @@ func (o Ours) Apply(ctx context.Context, mode DryRun, objects ...client.Object) 
 }
 
 // wanted returns objects as they are applied.
-func (o Ours) wanted(mode DryRun, objects []client.Object) ([]*unstructured.Unstructured, error) {
+func (o Ours) wanted(objects []client.Object) ([]*unstructured.Unstructured, error) {
 	var wanted []*unstructured.Unstructured
 	for _, obj := range objects {
 		u, err := o.c.Object(obj, o.owner)
-		if err == nil && mode != Client {
+		if err == nil {
 			err = o.c.placed(u)
 		}
 		if err != nil {
@@ -103,70 +99,78 @@ func (o Ours) live(ctx context.Context, like *unstructured.Unstructured) (*unstr
 	}
 }
 
-// awaitGoing returns once no object of this name is being deleted.
-func (o Ours) awaitGoing(ctx context.Context, like *unstructured.Unstructured) error {
-	err := wait.For(ctx, wait.Options{Interval: o.c.pause, Timeout: goingTimeout}, func(ctx context.Context) (bool, string, error) {
-		found, err := o.ours(ctx, like)
+// awaitGoing returns what there is of this name once that is not being deleted;
+// nil where there is nothing.
+func (o Ours) awaitGoing(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var found *unstructured.Unstructured
+	err := wait.For(ctx, wait.Options{Interval: o.c.pause, Timeout: goingTimeout}, func(ctx context.Context) (done bool, state string, err error) {
+		found, err = o.ours(ctx, like)
 		if err != nil || found == nil || found.GetDeletionTimestamp() == nil {
 			return true, "", err
 		}
 		return false, o.held(ctx, found), nil
 	})
 	if wait.IsTimeout(err) {
-		return fmt.Errorf("waiting for %s of before to go: %w", Title(like), err)
+		return nil, fmt.Errorf("waiting for %s of before to go: %w", Title(like), err)
 	}
-	return err
+	return found, err
 }
 
-// apply sends one object and replaces it with the server's answer.
-func (o Ours) apply(ctx context.Context, u *unstructured.Unstructured, mode DryRun) error {
-	title := Title(u)
+// races is how often in a row others may be quicker with an object.
+const races = 5
+
+// apply sends one object and replaces it with the server's answer. Whose the name
+// is, is asked again where another object has it since that was asked last.
+func (o Ours) apply(ctx context.Context, u *unstructured.Unstructured, mode DryRun) (err error) {
 	options := []client.ApplyOption{client.FieldOwner(Manager)}
+	look := o.awaitGoing
 	if mode == Server {
-		options = append(options, client.DryRunAll)
+		options, look = append(options, client.DryRunAll), o.ours
 	}
-	if err := o.c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...); err != nil {
-		return fmt.Errorf("applying %s: %w", title, err)
+	for range races {
+		found, looked := look(ctx, u)
+		if looked != nil {
+			return looked
+		}
+		pin(u, found)
+		err = o.c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)
+		if !isAnother(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", Title(u), err)
 	}
 	return nil
 }
 
-// Diff returns what Apply would change, as the server sees it: a unified diff
-// of YAML for each object that would be new or different, without what only the
-// server sets; "" where nothing would change. Like Apply it refuses objects that
-// are not the owner's.
-func (o Ours) Diff(ctx context.Context, objects ...client.Object) (string, error) {
-	after, err := o.Apply(ctx, Server, objects...)
-	if err != nil {
-		return "", err
+// pin lets an object be applied to the one that was found, or where none was to
+// none: all of us have the same field manager, so that the server would let one of
+// us change what another has just made.
+func pin(u, found *unstructured.Unstructured) {
+	if found == nil {
+		u.SetUID("")
+		u.SetResourceVersion(noVersion)
+		return
 	}
-	text := ""
-	for _, u := range after {
-		before, err := o.live(ctx, u)
-		if err != nil {
-			return "", err
-		}
-		old, err := readable(before)
-		if err != nil {
-			return "", err
-		}
-		changed, err := readable(u)
-		if err != nil {
-			return "", err
-		}
-		name := u.GetKind() + "/" + u.GetName()
-		text += string(diff.Diff("live "+name, old, "new "+name, changed))
-	}
-	return text, nil
+	u.SetUID(found.GetUID())
+	u.SetResourceVersion("")
 }
 
-// readable returns an object as YAML without what only the server sets; nothing
-// for nil.
-func readable(u *unstructured.Unstructured) ([]byte, error) {
-	if u == nil {
-		return nil, nil
+// noVersion is the resource version of no object. Who applies one may change that
+// version alone, or make the object. Versions are revisions of an etcd, which begins
+// with 1 and counts its first write as 2.
+const noVersion = "1"
+
+// isAnother says whether the server refused because the object is not the one that
+// was looked at: it is there or it is gone, which is a conflict, though no other
+// manager's, or it has been made anew, for which its identifier must not change.
+func isAnother(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
 	}
-	u = u.DeepCopy()
-	serverless(u)
-	return yaml.Marshal(u.Object)
+	s := status.Status()
+	return apierrors.IsConflict(err) && !hasCause(s, metav1.CauseTypeFieldManagerConflict) ||
+		apierrors.IsInvalid(err) && s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }

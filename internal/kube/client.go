@@ -38,10 +38,6 @@ type Access struct {
 	Context    string // "" is the kubeconfig's current context
 	Namespace  string // "" is the context's namespace, or "default"
 
-	// Warn is told what the API server warns of (deprecated types, pod security),
-	// each text once; nil drops it.
-	Warn func(text string)
-
 	// Transport, if not nil, is put around what carries requests to the API server,
 	// for whoever counts them.
 	Transport func(http.RoundTripper) http.RoundTripper
@@ -63,6 +59,7 @@ type Cluster struct {
 	answered atomic.Bool      // the server has answered a call, be it with an error
 	patience time.Duration    // see try
 	pause    time.Duration    // between two tries
+	refusal  time.Duration    // see refusals
 }
 
 // Connect finds the cluster and prepares a client. It does not ask the server
@@ -77,7 +74,7 @@ func Connect(access Access) (*Cluster, error) {
 	config.UserAgent = Manager
 	config.QPS = -1 // the server paces its clients
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	config.WarningHandler = warnings(access.Warn)
+	config.WarningHandler = rest.NoWarnings{} // they are about manifests, which users do not write here
 	config.Wrap(access.Transport)
 	types, err := knownTypes()
 	if err != nil {
@@ -95,6 +92,7 @@ func Connect(access Access) (*Cluster, error) {
 		Server:    config.Host,
 		patience:  patience,
 		pause:     time.Second,
+		refusal:   refusalPatience,
 	}
 	c.WithWatch = c.patient(inner)
 	return c, nil
@@ -103,27 +101,6 @@ func Connect(access Access) (*Cluster, error) {
 // quiet keeps client-go from writing to standard error: what it logs it returns
 // as errors, too.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
-
-// warnings returns a handler that tells each of the server's warnings once.
-func warnings(tell func(string)) rest.WarningHandler {
-	if tell == nil {
-		return rest.NoWarnings{}
-	}
-	return &warner{tell: tell}
-}
-
-type warner struct {
-	tell func(string)
-	seen sync.Map
-}
-
-// HandleWarningHeader implements rest.WarningHandler; 299 is the code of
-// warnings that are meant to be shown.
-func (w *warner) HandleWarningHeader(code int, _, text string) {
-	if _, seen := w.seen.LoadOrStore(text, true); code == 299 && text != "" && !seen {
-		w.tell(text)
-	}
-}
 
 // knownTypes returns the types that a Cluster's client knows.
 func knownTypes() (*runtime.Scheme, error) {

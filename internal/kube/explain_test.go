@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/fault"
+	"github.com/trainyard/trainyard/internal/wait"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
 
@@ -191,11 +193,11 @@ func release(t *testing.T, c *Cluster, obj client.Object) {
 // eventually waits until the cluster has come to what holds in the end.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), kubetest.Patience)
+	defer cancel()
 	for !holds() {
-		select {
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		case <-time.After(50 * time.Millisecond):
+		if err := wait.Sleep(ctx, 50*time.Millisecond); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

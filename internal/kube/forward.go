@@ -42,8 +42,9 @@ type Tunnel struct {
 // whenever the way to its last answer is lost: a pod that was replaced, or an API
 // server that restarted, costs the connections of that moment and no later ones.
 //
-// It does not wait for the pod, which may come later. The tunnel ends with ctx,
-// or with Close.
+// It does not wait for the pod, which may come later. With ctx the tunnel takes no
+// more connections, and those that there are end; only Close gives up the way to the
+// pod as well.
 func (c *Cluster) Forward(ctx context.Context, find func(context.Context) (*corev1.Pod, error), port int) (*Tunnel, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,14 +17,15 @@ import (
 // AwaitDeletion watches an object of our namespace and returns nil as soon as it
 // is being deleted, is gone, or is another one of that name. It returns an error
 // where ctx ends before, or where the object may not be read or watched; a server
-// that is away says nothing.
+// that is away, or has just started, says nothing.
 func (c *Cluster) AwaitDeletion(ctx context.Context, kind schema.GroupVersionKind, name string, uid types.UID) error {
+	refused := c.refusals()
 	for {
-		gone, err := c.deleted(ctx, kind, name, uid)
+		gone, err := c.deleted(ctx, kind, name, uid, refused)
 		switch {
 		case gone:
 			return nil
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
+		case refused.final(err):
 			return fmt.Errorf("watching %s %q: %w", kind.Kind, name, err)
 		}
 		if err := wait.Sleep(ctx, c.pause); err != nil {
@@ -35,7 +35,7 @@ func (c *Cluster) AwaitDeletion(ctx context.Context, kind schema.GroupVersionKin
 }
 
 // deleted looks at an object and then at one watch of it, to its end.
-func (c *Cluster) deleted(ctx context.Context, kind schema.GroupVersionKind, name string, uid types.UID) (bool, error) {
+func (c *Cluster) deleted(ctx context.Context, kind schema.GroupVersionKind, name string, uid types.UID, refused *refusals) (bool, error) {
 	var found metav1.PartialObjectMetadata
 	found.SetGroupVersionKind(kind)
 	err := c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &found)
@@ -52,6 +52,7 @@ func (c *Cluster) deleted(ctx context.Context, kind schema.GroupVersionKind, nam
 	if err != nil {
 		return false, err
 	}
+	refused.allowed = true
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
 		now, ok := event.Object.(*metav1.PartialObjectMetadata)

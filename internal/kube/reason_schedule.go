@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // The events by which autoscalers say what they do about a pod: the cluster
@@ -77,7 +78,7 @@ func lacking(pod *corev1.Pod, nodes *Nodes) (text, hint string) {
 	if len(there.nodes) == 0 {
 		return "", ""
 	}
-	wanted := requests(pod)
+	wanted := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		quantity, best := wanted[name], there.most[name]
 		switch {
@@ -98,20 +99,6 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 	}
 	return strings.Join(names, ", ")
-}
-
-// requests returns what the containers of a pod ask for together. Init
-// containers run before them and are left out.
-func requests(pod *corev1.Pod) corev1.ResourceList {
-	sum := corev1.ResourceList{}
-	for _, container := range pod.Spec.Containers {
-		for name, quantity := range container.Resources.Requests {
-			total := sum[name]
-			total.Add(quantity)
-			sum[name] = total
-		}
-	}
-	return sum
 }
 
 // pluginHints say what makes a device of NVIDIA or AWS known to a cluster.

@@ -83,6 +83,11 @@ func TestWhyNotReady(t *testing.T) {
 			cause: Unschedulable, outlook: Doubtful, text: "; no node that it may run on has vpc.amazonaws.com/efa (gpu-1)",
 		},
 		{
+			name: "init container that asks for more than any node has", nodes: withEFA,
+			pod:   strings.Replace(unschedulable, "  containers:", "  initContainers: [{name: warm, resources: {requests: {nvidia.com/gpu: \"8\"}}}]\n  containers:", 1),
+			cause: Unschedulable, outlook: Hopeless, text: "it asks for 8 of nvidia.com/gpu, and no node that it may run on has more than 4 (gpu-1)",
+		},
+		{
 			name: "no nodes yet", pod: unschedulable, nodes: "- metadata: {name: system}",
 			cause: Unschedulable, outlook: Doubtful, text: "0/3 nodes are available",
 		},

@@ -11,12 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,23 +43,22 @@ const lookPause = 100 * time.Millisecond
 // changes that come meanwhile are one.
 //
 // It returns nil once look is done, look's error, or ctx's, or that of a server
-// that forbids to watch pods; where it forbids to watch events there are none. It outlasts restarts of the API server and versions that
-// the server has forgotten.
+// that forbids to watch pods; where it forbids to watch events there are none. It
+// outlasts restarts of the API server and versions that the server has forgotten.
 func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector client.MatchingLabels, others []types.UID, look func(Seen) (done bool, err error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := newWatched(others)
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
-	follow := func(list client.ObjectList, example client.Object, store cache.ReflectorStore, selector labels.Selector, end func(error)) {
+	follow := func(what part, list client.ObjectList, example client.Object, store cache.ReflectorStore, selector labels.Selector, end func(error)) {
 		group.Go(func() {
-			source := c.source(list, client.ListOptions{Namespace: namespace, LabelSelector: selector}, w)
-			reflector := cache.NewReflectorWithOptions(source, example, store, cache.ReflectorOptions{})
-			end(c.reflect(ctx, reflector, w))
+			s := source{c, list, client.ListOptions{Namespace: namespace, LabelSelector: selector}, c.refusals(), func(err error) { w.note(what, err) }}
+			end(s.reflect(ctx, cache.NewReflectorWithOptions(s.listWatch(), example, store, cache.ReflectorOptions{})))
 		})
 	}
-	follow(&corev1.PodList{}, &corev1.Pod{}, podStore{w}, labels.SelectorFromSet(labels.Set(selector)), cancel)
-	follow(&corev1.EventList{}, &corev1.Event{}, eventStore{w}, nil, func(err error) {
+	follow(thePods, &corev1.PodList{}, &corev1.Pod{}, podStore{w}, labels.SelectorFromSet(labels.Set(selector)), cancel)
+	follow(theEvents, &corev1.EventList{}, &corev1.Event{}, eventStore{w}, nil, func(err error) {
 		if apierrors.IsForbidden(err) {
 			w.withoutEvents()
 			return
@@ -87,47 +82,13 @@ func (c *Cluster) WatchPods(ctx context.Context, namespace string, selector clie
 	}
 }
 
-// source is where a reflector gets its objects from. Errors and recoveries are
-// noted on the way.
-func (c *Cluster) source(list client.ObjectList, options client.ListOptions, w *watched) *cache.ListWatch {
-	with := func(raw metav1.ListOptions) *client.ListOptions {
-		o := options
-		o.Raw = &raw
-		return &o
-	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
-			into := list.DeepCopyObject().(client.ObjectList)
-			return into, w.note(c.once(func() error { return c.raw.List(ctx, into, with(raw)) }))
-		},
-		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (stream watch.Interface, err error) {
-			err = c.once(func() error {
-				stream, err = c.raw.Watch(ctx, list, with(raw))
-				return err
-			})
-			return stream, w.note(err)
-		},
-	}
-}
+// A part is one of the two that are watched.
+type part int
 
-// reflect keeps a reflector going until ctx ends or the server refuses for good.
-// A refusal counts when it comes twice: tokens are renewed after the first.
-func (c *Cluster) reflect(ctx context.Context, reflector *cache.Reflector, w *watched) error {
-	refused := false
-	for ctx.Err() == nil {
-		err := reflector.ListAndWatchWithContext(ctx)
-		no := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err)
-		if no && refused || err != nil && !c.answered.Load() {
-			return fmt.Errorf("watching pods: %w", bare(err))
-		}
-		refused = no
-		if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, context.Canceled) {
-			_ = w.note(bare(err))
-		}
-		_ = wait.Sleep(ctx, c.pause)
-	}
-	return ctx.Err()
-}
+const (
+	thePods part = iota
+	theEvents
+)
 
 // watched is what two reflectors write and look reads.
 type watched struct {
@@ -136,8 +97,8 @@ type watched struct {
 	mu       sync.Mutex
 	pods     map[types.UID]*corev1.Pod
 	notes    *notes
-	complete [2]bool // pods and events are all there
-	problem  error
+	complete [2]bool  // whether all are there, by part
+	problem  [2]error // by part: the other one's success heals nothing
 }
 
 func newWatched(others []types.UID) *watched {
@@ -155,23 +116,23 @@ func (w *watched) change(f func()) {
 	}
 }
 
-// note remembers whether the server answers, and returns the error.
-func (w *watched) note(err error) error {
+// note remembers whether the server answers, by what became of a call about one
+// part.
+func (w *watched) note(what part, err error) {
 	if errors.Is(err, context.Canceled) || apierrors.IsResourceExpired(err) {
-		return err
+		return
 	}
 	w.mu.Lock()
-	same := fmt.Sprint(err) == fmt.Sprint(w.problem)
+	same := fmt.Sprint(err) == fmt.Sprint(w.problem[what])
 	w.mu.Unlock()
 	if !same {
-		w.change(func() { w.problem = err })
+		w.change(func() { w.problem[what] = err })
 	}
-	return err
 }
 
 // withoutEvents says that there will be none, and that this is no problem.
 func (w *watched) withoutEvents() {
-	w.change(func() { w.complete[1], w.problem = true, nil })
+	w.change(func() { w.complete[theEvents], w.problem[theEvents] = true, nil })
 }
 
 // seen returns a copy of what is known, and whether that is all.
@@ -183,5 +144,9 @@ func (w *watched) seen() (Seen, bool) {
 		pods = append(pods, pod)
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return Seen{Pods: pods, Problem: w.problem, events: w.notes.copy()}, w.complete[0] && w.complete[1]
+	problem := w.problem[thePods]
+	if problem == nil {
+		problem = w.problem[theEvents]
+	}
+	return Seen{Pods: pods, Problem: problem, events: w.notes.copy()}, w.complete[thePods] && w.complete[theEvents]
 }

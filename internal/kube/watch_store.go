@@ -121,7 +121,7 @@ func (s podStore) Replace(objects []any, _ string) error {
 				s.drop(uid)
 			}
 		}
-		s.complete[0] = true
+		s.complete[thePods] = true
 	})
 	return nil
 }
@@ -154,7 +154,7 @@ func (s eventStore) Replace(objects []any, _ string) error {
 				s.notes.add(event)
 			}
 		}
-		s.complete[1] = true
+		s.complete[theEvents] = true
 	})
 	return nil
 }

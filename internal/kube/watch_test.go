@@ -7,11 +7,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,12 +47,16 @@ func watching(t *testing.T, c *Cluster, others ...types.UID) (until func(what st
 	var seen Seen
 	return func(what string, holds func(Seen) bool) {
 		t.Helper()
+		deadline := time.NewTimer(kubetest.Patience)
+		defer deadline.Stop()
 		for !holds(seen) {
 			select {
 			case seen = <-all:
 			case err := <-ended:
 				ended <- err
 				t.Fatalf("waiting for %s: the watch ended: %v", what, err)
+			case <-deadline.C:
+				t.Fatalf("no %s within %s; seen: %d pods, problem %v", what, kubetest.Patience, len(seen.Pods), seen.Problem)
 			}
 		}
 	}
@@ -166,13 +173,98 @@ func TestNotesStayFlat(t *testing.T) {
 func TestProblemIsTheLatest(t *testing.T) {
 	w := newWatched(nil)
 	for _, problem := range []error{syscall.ECONNREFUSED, apierrors.NewUnauthorized("expired"), nil} {
-		if err := w.note(problem); !errors.Is(err, problem) {
-			t.Errorf("noting %v returned %v", problem, err)
-		}
+		w.note(thePods, problem)
 		if seen, _ := w.seen(); !errors.Is(seen.Problem, problem) {
 			t.Errorf("problem %v, want %v", seen.Problem, problem)
 		}
 	}
+}
+
+// What became of the events says nothing about the pods.
+func TestProblemOfEither(t *testing.T) {
+	w := newWatched(nil)
+	is := func(want error) {
+		t.Helper()
+		if seen, _ := w.seen(); !errors.Is(seen.Problem, want) {
+			t.Errorf("problem %v, want %v", seen.Problem, want)
+		}
+	}
+	w.note(thePods, syscall.ECONNREFUSED)
+	w.note(theEvents, syscall.ECONNRESET)
+	is(syscall.ECONNREFUSED)
+	w.note(theEvents, nil)
+	is(syscall.ECONNREFUSED)
+	w.note(theEvents, syscall.ECONNRESET)
+	w.note(thePods, nil)
+	is(syscall.ECONNRESET)
+	w.withoutEvents()
+	is(nil)
+}
+
+// TestRefusals asks each second: which refusal is the last?
+func TestRefusals(t *testing.T) {
+	no := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
+	for name, test := range map[string]struct {
+		allowed bool
+		answers []error // after them: no, for ever
+		want    int     // seconds until a refusal is final
+	}{
+		"never allowed":         {false, nil, 1},
+		"allowed once":          {true, nil, 15},
+		"and again":             {true, []error{no, no, nil}, 18},
+		"a server that is away": {true, []error{no, syscall.ECONNREFUSED}, 17},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := refusals{patience: 15 * time.Second, allowed: test.allowed}
+				for second := 0; ; second++ {
+					answer := error(no)
+					if second < len(test.answers) {
+						answer = test.answers[second]
+					}
+					if r.final(answer) {
+						if second != test.want {
+							t.Errorf("final after %d s, want %d", second, test.want)
+						}
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}
+
+// TestWatchOutlastsARefusal takes a user's rights away while the server restarts,
+// as one does that has yet to learn of them.
+func TestWatchOutlastsARefusal(t *testing.T) {
+	lab := kubetest.New(t)
+	all := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
+	guest := connectBy(t, lab, lab.User("guest", all))
+	guest.pause, guest.refusal = 10*time.Millisecond, patience
+	lab.Until("role that is in force", func() bool {
+		for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.EventList{}} {
+			if guest.List(t.Context(), list, client.InNamespace(lab.Namespace)) != nil {
+				return false
+			}
+		}
+		return true
+	})
+	until := watching(t, guest)
+	until("a beginning", func(s Seen) bool { return s.events != nil && s.Problem == nil })
+	role := &rbacv1.Role{}
+	lab.Must(lab.Get(t.Context(), lab.Key("guest"), role))
+	rules := role.Rules
+	set := func(to []rbacv1.PolicyRule) {
+		t.Helper()
+		role.Rules = to
+		lab.Must(lab.Update(t.Context(), role))
+	}
+	set(nil)
+	lab.Control("/restart/apiserver")
+	until("a refusal", func(s Seen) bool { return apierrors.IsForbidden(s.Problem) })
+	set(rules)
+	until("its end", func(s Seen) bool { return s.Problem == nil })
 }
 
 func TestBare(t *testing.T) {

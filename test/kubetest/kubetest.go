@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a test waits for what takes seconds on a quiet machine.
-const patience = 2 * time.Minute
+// Patience is how long a test waits for what takes seconds on a quiet machine.
+const Patience = 2 * time.Minute
 
 // A Lab is a namespace of a test's own, gone with the test, in a cluster that
 // the tests of a run share. Its client is the administrator's.
@@ -143,7 +143,7 @@ func (l *Lab) Until(what string, done func() bool) {
 
 func (l *Lab) await(ctx context.Context, what string, done func() bool) {
 	l.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -151,7 +151,7 @@ func (l *Lab) await(ctx context.Context, what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			l.Fatalf("no %s within %s", what, patience)
+			l.Fatalf("no %s within %s", what, Patience)
 		case <-ctx.Done():
 			l.Fatal(ctx.Err())
 		}
