@@ -19,6 +19,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/addons"
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/target/kubernetes"
 	"github.com/trainyard/trainyard/test/charts"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
@@ -188,6 +189,39 @@ func TestForbidden(t *testing.T) {
 	}
 	if !there(lab, objects[0]) {
 		t.Error("it is gone nevertheless")
+	}
+}
+
+// What preflight asks for is what is needed: with it all add-ons can be installed
+// and removed. Besides, only those may make a role who may do all that is in it, as
+// administrators may: escalate and bind stand for that.
+func TestRightsThatAreNeeded(t *testing.T) {
+	lab, cluster := newLab(t)
+	state, err := kubernetes.Look(t.Context(), cluster, kubernetes.Need{})
+	lab.Must(err)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: lab.Namespace}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
+		{APIGroups: []string{"ray.io"}, Resources: []string{"*"}, Verbs: []string{"list"}}, // whom the operator looks after
+	}}
+	for _, p := range state.Permissions {
+		if p.Purpose == kubernetes.ForAddons {
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: []string{p.Verb}})
+		}
+	}
+	kubeconfig := lab.User("installer")
+	lab.Make(role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: lab.Namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "installer"}},
+	})
+	installer := as(lab, kubeconfig)
+	lab.Until("role that is in force", func() bool {
+		return installer.List(t.Context(), &rbacv1.RoleBindingList{}) == nil
+	})
+	for _, name := range addons.Names() {
+		install(lab, installer, name, set(t, addons.Order{Addon: name, Charts: addons.Source(charts.Folder(t)), Nodes: nodes}))
+		if n, err := addons.Remove(t.Context(), installer, name, false, nil); n == 0 || err != nil {
+			t.Errorf("%s: %d objects removed, %v", name, n, err)
+		}
 	}
 }
 

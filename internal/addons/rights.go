@@ -55,15 +55,13 @@ func missingRights(ctx context.Context, cluster *kube.Cluster, verbs []string, k
 	}
 	var denied []string
 	for _, verb := range verbs {
-		review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: verb, Group: kind.Group, Resource: mapping.Resource.Resource,
-			},
-		}}
-		if err := cluster.Create(ctx, &review); err != nil {
+		allowed, err := cluster.May(ctx, authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: kind.Group, Resource: mapping.Resource.Resource,
+		})
+		if err != nil {
 			return "", err
 		}
-		if !review.Status.Allowed {
+		if !allowed {
 			denied = append(denied, verb)
 		}
 	}

@@ -28,6 +28,9 @@ const (
 	ManagedBy = "trainyard"
 )
 
+// QueueLabel names the LocalQueue of Kueue that a RayCluster waits in.
+const QueueLabel = "kueue.x-k8s.io/queue-name"
+
 // WorkerGroup is the name of the one group of workers.
 const WorkerGroup = "workers"
 
@@ -96,7 +99,7 @@ func Build(s Spec) (*rayv1.RayCluster, error) {
 func (s Spec) meta() metav1.ObjectMeta {
 	labels := s.labels()
 	if s.Queue != "" {
-		labels["kueue.x-k8s.io/queue-name"] = s.Queue
+		labels[QueueLabel] = s.Queue
 	}
 	if s.Gang {
 		labels["ray.io/gang-scheduling-enabled"] = "true"

@@ -77,6 +77,7 @@ var sideways = []edge{
 	{"internal/target", "internal/instancetype", "what a node should offer is what its type has"},
 	{"internal/target", "internal/kube", "a target in a cluster is objects that kube applies and a port that it forwards"},
 	{"internal/raycluster", "internal/instancetype", "a worker pod is as large as its instance type"},
+	{"internal/target", "internal/raycluster", "what became of a RayCluster is read by the labels that it was made with"},
 	{"internal/target", "internal/rayjob", "a cluster is up when Ray itself says how many nodes are alive"},
 	{"internal/target", "internal/target", "each target is a folder below the interface that they share"},
 }

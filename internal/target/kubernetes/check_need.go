@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/raycluster"
 )
 
 // NeedOf reads from the RayCluster that is to be made what it needs. A type
@@ -15,7 +16,7 @@ func NeedOf(cluster *rayv1.RayCluster, nodeType instancetype.Type, cuda string) 
 	head := cluster.Spec.HeadGroupSpec.Template.Spec
 	n := Need{
 		Cluster: cluster.Name, Labels: cluster.Labels, Type: nodeType, Head: head, CUDA: cuda,
-		ServiceAccount: head.ServiceAccountName, Queue: cluster.Labels[queueLabel],
+		ServiceAccount: head.ServiceAccountName, Queue: cluster.Labels[raycluster.QueueLabel],
 	}
 	for _, group := range cluster.Spec.WorkerGroupSpecs { // ours has one
 		n.Worker = group.Template.Spec

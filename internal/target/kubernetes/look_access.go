@@ -59,15 +59,16 @@ var wanted = []struct {
 	{ForWatch, "", "nodes", "list", true},
 	{ForWatch, "", "pods", "list", true},
 	{ForDown, "ray.io", "rayclusters", "delete", false},
-	{ForAddons, "", "serviceaccounts", "create patch", true},
-	{ForAddons, "", "services", "create patch", true},
-	{ForAddons, "apps", "daemonsets", "create patch", true},
-	{ForAddons, "apps", "deployments", "create patch", true},
-	{ForAddons, "apiextensions.k8s.io", "customresourcedefinitions", "create patch", true},
-	{ForAddons, "rbac.authorization.k8s.io", "clusterroles", "create patch", true},
-	{ForAddons, "rbac.authorization.k8s.io", "clusterrolebindings", "create patch", true},
-	{ForAddons, "rbac.authorization.k8s.io", "roles", "create patch", true},
-	{ForAddons, "rbac.authorization.k8s.io", "rolebindings", "create patch", true},
+	{ForAddons, "", "serviceaccounts", "get list create patch delete", true},
+	{ForAddons, "", "configmaps", "get list create patch delete", true},
+	{ForAddons, "", "services", "get list create patch delete", true},
+	{ForAddons, "apps", "daemonsets", "get list create patch delete", true},
+	{ForAddons, "apps", "deployments", "get list create patch delete", true},
+	{ForAddons, "apiextensions.k8s.io", "customresourcedefinitions", "get list create patch", true},
+	{ForAddons, "rbac.authorization.k8s.io", "clusterroles", "get list create patch delete", true},
+	{ForAddons, "rbac.authorization.k8s.io", "clusterrolebindings", "get list create patch delete", true},
+	{ForAddons, "rbac.authorization.k8s.io", "roles", "get list create patch delete", true},
+	{ForAddons, "rbac.authorization.k8s.io", "rolebindings", "get list create patch delete", true},
 }
 
 func (e eye) permissions(ctx context.Context) []Permission {
@@ -91,11 +92,7 @@ func (e eye) permissions(ctx context.Context) []Permission {
 
 func (e eye) may(ctx context.Context, p Permission) (bool, error) {
 	resource, sub, _ := strings.Cut(p.Resource, "/")
-	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: p.Namespace, Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub,
-		},
-	}}
-	err := e.cluster.Create(ctx, &review)
-	return review.Status.Allowed, err
+	return e.cluster.May(ctx, authorizationv1.ResourceAttributes{
+		Namespace: p.Namespace, Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub,
+	})
 }

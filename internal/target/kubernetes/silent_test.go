@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/raycluster"
 )
 
 // Where KubeRay makes no pods, it is said why: Kueue suspends what waits in a queue.
@@ -28,7 +29,7 @@ func TestWhyThereAreNoPods(t *testing.T) {
 	}
 	apply()
 	says("spec.suspend of the RayCluster is true")
-	cluster.Labels = map[string]string{queueLabel: "team-a"}
+	cluster.Labels = map[string]string{raycluster.QueueLabel: "team-a"}
 	apply()
 	says("Kueue has yet to admit it from queue team-a")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/raycluster"
 )
 
 // Order says which RayCluster to bring up and how long to wait for it.
@@ -141,15 +142,12 @@ func whySilent(ctx context.Context, k *kube.Cluster, name string) string {
 	switch err := k.Get(ctx, client.ObjectKeyFromObject(&cluster), &cluster); {
 	case err != nil || !ptr.Deref(cluster.Spec.Suspend, false):
 		return "KubeRay makes no pods: is its operator running?"
-	case cluster.Labels[queueLabel] != "":
-		return fmt.Sprintf("it is suspended: Kueue has yet to admit it from queue %s", cluster.Labels[queueLabel])
+	case cluster.Labels[raycluster.QueueLabel] != "":
+		return fmt.Sprintf("it is suspended: Kueue has yet to admit it from queue %s", cluster.Labels[raycluster.QueueLabel])
 	default:
 		return "it is suspended: spec.suspend of the RayCluster is true"
 	}
 }
-
-// queueLabel names Kueue's LocalQueue.
-const queueLabel = "kueue.x-k8s.io/queue-name"
 
 var (
 	errPending = errors.New("its pods did not become ready in time")
