@@ -1,9 +1,11 @@
 package kubernetes
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/kube"
+	"github.com/trainyard/trainyard/internal/wait"
 	"github.com/trainyard/trainyard/test/kubetest"
 )
 
@@ -34,6 +37,19 @@ func (l lab) as(kubeconfig string) *kube.Cluster {
 	cluster, err := kube.Connect(kube.Access{Kubeconfig: kubeconfig, Namespace: l.Namespace})
 	l.Must(err)
 	return cluster
+}
+
+// atLast waits, when the test has ended, until there is no error any more.
+func (l lab) atLast(what string, look func(context.Context) error) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), kubetest.Patience)
+	defer cancel()
+	for err := look(ctx); err != nil; err = look(ctx) {
+		if wait.Sleep(ctx, 50*time.Millisecond) != nil {
+			l.Errorf("no %s within %s: %v", what, kubetest.Patience, err)
+			return
+		}
+	}
 }
 
 // need asks for nodes of this test, of the type g6.12xlarge.

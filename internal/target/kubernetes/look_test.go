@@ -12,10 +12,12 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,15 +144,7 @@ func TestLookForCRD(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() {
-		for _, crd := range kept {
-			again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name, Annotations: crd.Annotations}, Spec: crd.Spec}
-			if err := l.admin.Create(context.Background(), again); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := waitForRay(l); err != nil {
-			t.Error(err)
-		}
+		l.restore(kept)
 		l.Control("/restart/operator") // its watches ended with the CRDs
 	})
 	for i := range kept {
@@ -196,22 +190,31 @@ func oldRayCluster(version string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// waitForRay waits until RayClusters can be listed again.
-func waitForRay(l lab) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	e := eye{l.admin, Need{}}
-	for tick := time.NewTicker(50 * time.Millisecond); ; {
-		fields, err := e.rayFields(ctx)
-		if err == nil && slices.Contains(fields, "authOptions") {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the CRDs: %w", err)
+// restore brings back the CRDs that there were, whatever has their names now, and
+// waits until RayClusters can be listed again.
+func (l lab) restore(kept []apiextensionsv1.CustomResourceDefinition) {
+	l.Helper()
+	for i := range kept {
+		crd := &kept[i]
+		l.atLast("end of CRD "+crd.Name, func(ctx context.Context) error {
+			err := l.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is there: %w", err)
+		})
+		again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name, Annotations: crd.Annotations}, Spec: crd.Spec}
+		if err := l.Create(context.WithoutCancel(l.Context()), again); err != nil {
+			l.Error(err)
 		}
 	}
+	l.atLast("RayClusters", func(ctx context.Context) error {
+		fields, err := eye{l.admin, Need{}}.rayFields(ctx)
+		if err == nil && !slices.Contains(fields, "authOptions") {
+			err = fmt.Errorf("the CRD is another: %q", fields)
+		}
+		return err
+	})
 }
 
 func TestLookForNamespace(t *testing.T) {
@@ -347,6 +350,18 @@ func TestLookAtThousandNodes(t *testing.T) {
 	big.Status.Allocatable = resources("cpu", "190", "memory", "2000Gi", "nvidia.com/gpu", "8", "vpc.amazonaws.com/efa", "32", "hugepages-2Mi", "10Gi")
 	big.Status.Capacity = nil
 	made := time.Now()
+	t.Cleanup(func() { // of the nodes, which are gone before: or later tests stand in line behind it
+		l.atLast("end of the garbage collection", func(ctx context.Context) error {
+			var leases coordinationv1.LeaseList
+			l.Must(l.List(ctx, &leases, client.InNamespace(corev1.NamespaceNodeLease)))
+			for _, lease := range leases.Items {
+				if strings.HasPrefix(lease.Name, big.Name+"-") {
+					return fmt.Errorf("lease %s is there", lease.Name)
+				}
+			}
+			return nil
+		})
+	})
 	l.Nodes(big, 1000)
 	t.Logf("made 1,000 nodes in %s", time.Since(made).Round(time.Millisecond))
 	need := l.need(1000)

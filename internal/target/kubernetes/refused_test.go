@@ -88,7 +88,7 @@ func (l lab) untilRefused() {
 	l.Until("refusal", func() bool { return l.refused() != nil })
 }
 
-// webhook denies all pods with GPUs in the test's namespace.
+// webhook denies all pods in the test's namespace.
 func (l lab) webhook() client.Object {
 	server := httptest.NewTLSServer(http.HandlerFunc(deny))
 	l.Cleanup(server.Close)
