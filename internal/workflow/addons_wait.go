@@ -23,8 +23,8 @@ const addonInterval = 2 * time.Second
 // so. It gives up at once where a pod waits for what does not come by itself.
 func (in installing) await(ctx context.Context, name addons.Name) (string, error) {
 	var seen standing
-	err := wait.For(ctx, wait.Options{Interval: addonInterval, Timeout: in.req.Timeout}, func(ctx context.Context) (bool, string, error) {
-		var err error
+	err := wait.For(ctx, wait.Options{Interval: addonInterval, Timeout: in.req.Timeout}, func(context.Context) (bool, string, error) {
+		var err error // by the outer ctx: one look is whole, however short the time
 		if seen, err = in.stand(ctx, name); err != nil {
 			return false, "", err
 		}
