@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shirou/gopsutil/v4/net"
@@ -89,6 +90,32 @@ func TestStartThatFailsLeavesNothing(t *testing.T) {
 	}
 	if left := entries(t, "/dev/shm"); !slices.Equal(left, shmBefore) {
 		t.Errorf("/dev/shm = %v, was %v", left, shmBefore)
+	}
+}
+
+// TestStartOfABusyMachine: what Ray gives up on is tried once more.
+func TestStartOfABusyMachine(t *testing.T) {
+	dir := t.TempDir()
+	python, tries := filepath.Join(dir, "python"), filepath.Join(dir, "tries")
+	script := "#!/bin/sh\ncase \"$*\" in *--head*) echo >> " + tries + ";; esac\necho Exception: The current node timed out during startup. >&2\nexit 1\n"
+	if err := os.WriteFile(python, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	store := Store{Dir: filepath.Join(dir, "clusters"), Environ: os.Environ()}
+	var said []string
+	_, err := store.Start(t.Context(), Spec{Interpreter: python, Layout: Layout{WorkersPerNode: 1, GPUs: make([][]string, 1)}},
+		func(text string) { said = append(said, text) })
+	if err == nil || !strings.Contains(err.Error(), tooSlow) {
+		t.Errorf("error = %v, want Ray's", err)
+	}
+	if count, err := os.ReadFile(tries); err != nil || len(count) != 2 {
+		t.Errorf("tried %d times, want 2; %v", len(count), err)
+	}
+	if !slices.Contains(said, "Ray took longer to start than it waits; once more") {
+		t.Errorf("said %q", said)
+	}
+	if left := entries(t, store.Dir); len(left) != 0 {
+		t.Errorf("left in the store: %v", left)
 	}
 }
 

@@ -104,8 +104,22 @@ func Whole(ctx context.Context, r Record) bool {
 
 // Start brings up a cluster for the calling process and returns when all its
 // nodes take work. progress hears what it waits for. Whatever happens before
-// that, nothing is left of it.
+// that, nothing is left of it. Where Ray gave up on its own processes it is tried once
+// more.
 func (s Store) Start(ctx context.Context, spec Spec, progress func(string)) (Record, error) {
+	record, err := s.start(ctx, spec, progress)
+	if err != nil && strings.Contains(err.Error(), tooSlow) {
+		progress("Ray took longer to start than it waits; once more")
+		record, err = s.start(ctx, spec, progress)
+	}
+	return record, err
+}
+
+// tooSlow is what ray start ends with where its node is not there after 30 seconds,
+// which is not to be set (ray/_private/node.py of 2.58): the machine was busy.
+const tooSlow = "The current node timed out during startup"
+
+func (s Store) start(ctx context.Context, spec Spec, progress func(string)) (Record, error) {
 	record, err := s.create(spec)
 	if err != nil {
 		return Record{}, err
