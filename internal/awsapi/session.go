@@ -7,6 +7,7 @@ package awsapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -94,11 +95,27 @@ func newRetryer(attempts int) aws.Retryer {
 		}
 		return aws.UnknownTernary
 	})
-	return retry.NewStandard(func(o *retry.StandardOptions) {
+	return impatient{retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = append([]retry.IsErrorRetryable{noCapacity}, o.Retryables...)
 		o.MaxAttempts = attempts
 		o.MaxBackoff = maxBackoff
-	})
+	})}
+}
+
+// impatient soon gives up on a server to which there is no way: that is a network
+// that is down, more often than one that comes back within a minute.
+type impatient struct{ *retry.Standard }
+
+// mostDials is how often a connection is tried.
+const mostDials = 4
+
+// RetryDelay is how long to wait before the next attempt; an error ends them.
+func (r impatient) RetryDelay(attempt int, err error) (time.Duration, error) {
+	var dial *net.OpError
+	if attempt >= mostDials && errors.As(err, &dial) && dial.Op == "dial" {
+		return 0, err
+	}
+	return r.Standard.RetryDelay(attempt, err)
 }
 
 // EC2 is the client of a region.

@@ -31,6 +31,9 @@ func alternatives(ranked []Ranked, need Need, regions []string) []Alternative {
 		fewer.Nodes = n
 		all = append(all, Alternative{fmt.Sprintf("%d of %s in %s", n, r.Type, where(r)), fewer.Command([]string{r.Region})})
 	}
+	if !slices.ContainsFunc(ranked, func(r Ranked) bool { return r.Skipped == "" }) {
+		return all // none of these regions can be used, whatever the type
+	}
 	for _, t := range similarTypes(ranked, need) {
 		other := need
 		other.Types = []instancetype.Type{t}

@@ -22,12 +22,15 @@ func TestKeep(t *testing.T) {
 	if held := l.held(); len(held) != 1 || found["us-east-1d"].Reservation != held[0] || found["us-west-2a"].Reservation != "" {
 		t.Fatalf("held %v, found %+v", held, found)
 	}
-	kept := l.found(t, p.Need, "us-east-1").Kept("ada")
+	kept := l.found(t, p.Need, "us-east-1").Kept("ada", time.Now())
 	if len(kept) != 1 || kept[0].Zone != "us-east-1d" || kept[0].Unused != 2 || kept[0].End.IsZero() {
 		t.Errorf("kept %+v", kept)
 	}
-	if others := l.found(t, p.Need, "us-east-1").Kept("bob"); len(others) != 0 {
+	if others := l.found(t, p.Need, "us-east-1").Kept("bob", time.Now()); len(others) != 0 {
 		t.Errorf("bob has ada's: %+v", others)
+	}
+	if late := l.found(t, p.Need, "us-east-1").Kept("ada", kept[0].End); len(late) != 0 {
+		t.Errorf("kept when its time is up, though AWS may end it later: %+v", late)
 	}
 	l.World.Clock.Advance(31 * time.Minute)
 	l.nothingHeld(t) // it ends by itself
@@ -57,7 +60,7 @@ func TestKeepAnswerLost(t *testing.T) {
 	p := l.prober(t)
 	p.Keep = true
 	id := probed(t, p, g6In("us-east-1d"))["us-east-1d"].Reservation
-	if kept := l.found(t, p.Need, "us-east-1").Kept("ada"); len(kept) != 1 || kept[0].ID != id {
+	if kept := l.found(t, p.Need, "us-east-1").Kept("ada", time.Now()); len(kept) != 1 || kept[0].ID != id {
 		t.Errorf("kept %q, AWS has %+v", id, kept)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	settleInterval = 500 * time.Millisecond
-	settleTimeout  = 45 * time.Second
+	settleTimeout  = cleanUp - 10*time.Second
 )
 
 // release cancels what a trial has reserved, if it has. An interrupt does not
@@ -42,15 +42,19 @@ func (p Prober) release(t *trial) {
 	t.problem = errors.Join(t.problem, fault.WithHint(CancelCommand(p.Session.Profile, t.row.Region, id), errors.New(text)))
 }
 
-// Release cancels a reservation that was just made. One that has ended is fine;
-// one that AWS does not know yet is waited for.
+// Release cancels a reservation that was just made. One that has ended is fine. One
+// that AWS does not know yet is waited for, and so is a way to AWS that is lost.
 func Release(ctx context.Context, session *awsapi.Session, region, id string) error {
 	err := wait.For(ctx, wait.Options{Interval: settleInterval, Timeout: settleTimeout}, func(ctx context.Context) (bool, string, error) {
 		err := cancel(ctx, session.EC2(region), id)
-		if awsapi.KindOf(err) == awsapi.NotFound {
+		switch awsapi.KindOf(err) {
+		case awsapi.NotFound:
 			return false, "AWS does not know it", nil
+		case awsapi.Unreachable, awsapi.Throttled, awsapi.Server:
+			return false, awsapi.Brief(err), nil
+		default:
+			return err == nil, "", err
 		}
-		return err == nil, "", err
 	})
 	return notCancelled(session, region, id, err)
 }
@@ -69,7 +73,7 @@ func notCancelled(session *awsapi.Session, region, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.WithHint(CancelCommand(session.Profile, region, id), fmt.Errorf("cancelling capacity reservation %s in %s: %w", id, region, err))
+	return fault.WithHint(CancelCommand(session.Profile, region, id), fmt.Errorf("cancelling capacity reservation %s in %s: %w", id, region, awsapi.Explain(err)))
 }
 
 // cancel ends a reservation; one that has ended already is fine.

@@ -14,9 +14,15 @@ func (f Found) DeadProbes(me Me, now time.Time) []Reservation {
 }
 
 // Kept are the reservations that this owner keeps for launches, in whichever
-// region.
-func (f Found) Kept(owner string) []Reservation {
-	return f.reservations(func(v Reservation) bool { return v.KeptBy(owner) })
+// region. AWS may not yet have ended one whose time is up.
+func (f Found) Kept(owner string, now time.Time) []Reservation {
+	return f.reservations(func(v Reservation) bool { return v.KeptBy(owner) && (v.End.IsZero() || v.End.After(now)) })
+}
+
+// Asked tells whether a region is one that was searched, not only looked at for
+// what is left there.
+func (f Found) Asked(region string) bool {
+	return slices.ContainsFunc(f.Regions, func(r Region) bool { return r.Name == region })
 }
 
 func (f Found) reservations(wanted func(Reservation) bool) []Reservation {

@@ -53,12 +53,33 @@ func Main(args []string) fault.Code {
 	}
 	code := fault.CodeOf(err)
 	if code == fault.Interrupted && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		err = errors.Join(errors.New("interrupted"), besidesInterrupt(err))
 	}
 	if err != nil && !fault.IsTold(err) {
 		a.streams.PrintError(err, fault.HintsOf(err))
 	}
 	return code
+}
+
+// besidesInterrupt returns those of joined errors that are no end of a context: what
+// went wrong while all was tidied up. Its hints stay with it.
+func besidesInterrupt(err error) error {
+	switch e := err.(type) { //nolint:errorlint // every layer is visited
+	case interface{ Unwrap() []error }:
+		var rest []error
+		for _, inner := range e.Unwrap() {
+			rest = append(rest, besidesInterrupt(inner))
+		}
+		return errors.Join(rest...)
+	case interface{ Unwrap() error }:
+		if errors.Is(err, context.Canceled) {
+			return besidesInterrupt(e.Unwrap())
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // displayName says how the program is called in help, where kubectl called it.

@@ -105,7 +105,7 @@ func (w Workspace) Capacity(ctx context.Context, req CapacityRequest) (result Ca
 	rows := withKept(found, s.me.Owner, s.need)
 	ranked := capacity.Rank(rows, s.need)
 	probed := req.Probe
-	if req.Probe && ctx.Err() == nil {
+	if req.Probe && ctx.Err() == nil && problem == nil { // what cannot be cancelled is not added to
 		var err error
 		ranked, probed, err = s.probe(ctx, ranked, s.kept(found))
 		problem = errors.Join(problem, err)

@@ -126,8 +126,11 @@ func price(p capacity.Prober, rows []capacity.Row) string {
 	if p.All {
 		extent = "all of them"
 	}
-	text := fmt.Sprintf("a probe reserves %d instances in up to %s, %s; a minute of each costs $%.2f",
-		p.Need.Nodes, plural(b.Zones, "zone"), extent, b.Usual)
+	text := fmt.Sprintf("a probe reserves %s in up to %s, %s", plural(p.Need.Nodes, "instance"), plural(b.Zones, "zone"), extent)
+	if b.Usual == 0 {
+		return text + "; what that costs is not known, since no price is"
+	}
+	text += fmt.Sprintf("; a minute of each costs $%.2f", b.Usual)
 	switch {
 	case p.Keep && b.Stay > 1:
 		text += fmt.Sprintf("; the reservation that is kept, or %d should this machine die, go on for ", b.Stay)
