@@ -188,7 +188,7 @@ func (a *app) printAddons(context string, all []workflow.AddonStatus, output str
 		if s.Nodes > 0 {
 			nodes = fmt.Sprintf("%d of %d", s.Offered, s.Nodes)
 		}
-		rows = append(rows, []string{string(s.Name), string(s.State), orDash(s.Version), pods, nodes, orDash(strings.Join(s.Providers, "; ") + s.Problem)})
+		rows = append(rows, []string{string(s.Name), string(s.State), orDash(s.Version), pods, nodes, orDash(strings.Join(s.Providers, "; ") + clean(s.Problem))})
 	}
 	printTable(a.streams.Out, rows)
 	for _, s := range all {

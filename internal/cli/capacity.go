@@ -74,7 +74,7 @@ how to read the table.`,
 	flags.BoolVar(&opts.Probe, "probe", false, "prove that there is stock, by a reservation; asks first")
 	flags.BoolVar(&opts.AllZones, "all", false, "probe all zones into which the job may fit, not only until one has stock")
 	flags.BoolVar(&opts.Keep, "keep", false, "keep the reservation that --probe made, to launch into")
-	flags.DurationVar(&opts.Reserve, "reserve-for", capacity.DefaultReserve, "`TIME` after which a reservation ends by itself, within an hour")
+	flags.DurationVar(&opts.Reserve, "reserve-for", capacity.DefaultReserve, "`TIME` that a reservation lasts if nobody cancels it; AWS may take an hour more to end it")
 	flags.IntVar(&opts.AtOnce, "at-once", 1, "`N` zones to probe at once, each in another region")
 	flags.BoolVar(&opts.RequestQuota, "request-quota", false, "where quota is short, request more from AWS; asks first")
 	flags.BoolVarP(&opts.yes, "yes", "y", false, "do not ask before anything that costs money, or before --request-quota")

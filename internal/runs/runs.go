@@ -197,8 +197,9 @@ func (s Store) Open(id string) (*Run, error) {
 }
 
 // OpenCurrent is Open where id names a run; else it opens the newest run that
-// has not ended, or the newest of all where each has.
-func (s Store) OpenCurrent(id string) (*Run, error) {
+// has not ended, or the newest of all where each has. A target leaves out the runs
+// of others.
+func (s Store) OpenCurrent(id, target string) (*Run, error) {
 	if id != "" {
 		return s.Open(id)
 	}
@@ -206,10 +207,17 @@ func (s Store) OpenCurrent(id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(r *Run) bool { return target != "" && r.Info.Target != target })
 	for _, run := range all {
 		if !run.Current().Final() {
 			return run, nil
 		}
+	}
+	if target != "" && len(all) == 0 {
+		return nil, fmt.Errorf("opening the newest run: there is none in %q of target %s", s.Dir, target)
+	}
+	if len(all) > 0 {
+		return all[0], nil
 	}
 	return s.Open("")
 }

@@ -62,15 +62,18 @@ func TestCreateOpenList(t *testing.T) {
 			t.Errorf("Open(%q) = %v, want a usage error with %q", name, err, want)
 		}
 	}
-	if got, err := s.OpenCurrent(""); err != nil || got.Info.ID != newest.Info.ID {
+	if got, err := s.OpenCurrent("", ""); err != nil || got.Info.ID != newest.Info.ID {
 		t.Errorf("OpenCurrent = %v, %v, want run %s, the newest of those that go on", got, err, newest.Info.ID)
 	}
 	newest.Info.State = Succeeded
 	if err := newest.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.OpenCurrent(""); err != nil || got.Info.ID != old.Info.ID {
+	if got, err := s.OpenCurrent("", ""); err != nil || got.Info.ID != old.Info.ID {
 		t.Errorf("OpenCurrent = %v, %v, want run %s, which goes on", got, err, old.Info.ID)
+	}
+	if got, err := s.OpenCurrent("", "kubernetes"); err == nil {
+		t.Errorf("OpenCurrent = %v of another target", got)
 	}
 	ignore, err := os.ReadFile(filepath.Join(filepath.Dir(s.Dir), ".gitignore"))
 	if err != nil || string(ignore) != "*\n" {

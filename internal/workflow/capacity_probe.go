@@ -130,7 +130,7 @@ func price(p capacity.Prober, rows []capacity.Row) string {
 	if b.Usual == 0 {
 		return text + "; what that costs is not known, since no price is"
 	}
-	text += fmt.Sprintf("; a minute of each costs $%.2f", b.Usual)
+	text += fmt.Sprintf("; a minute in each, together, costs $%.2f", b.Usual)
 	switch {
 	case p.Keep && b.Stay > 1:
 		text += fmt.Sprintf("; the reservation that is kept, or %d should this machine die, go on for ", b.Stay)

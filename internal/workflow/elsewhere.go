@@ -25,11 +25,15 @@ import (
 // Of such a job, which a trainyard in another folder or on another machine has
 // started, or any client of Ray's, there is no folder yet: the run's Dir is empty.
 func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*runs.Run, error) {
-	run, err := w.Runs.OpenCurrent(name)
+	there := ""
+	if cfg.Target == config.TargetKubernetes { // what runs on this machine is not meant
+		there = cfg.Target
+	}
+	run, err := w.Runs.OpenCurrent(name, there)
 	if cfg.Target != config.TargetKubernetes || err == nil && (name != "" || !run.Current().Final()) {
 		return run, err
 	}
-	there, goesOn, problem := w.findJob(ctx, cfg, name)
+	job, goesOn, problem := w.findJob(ctx, cfg, name)
 	switch {
 	case problem != nil && err == nil:
 		if !errors.Is(problem, errNoJob) {
@@ -41,7 +45,7 @@ func (w Workspace) Find(ctx context.Context, cfg *config.Config, name string) (*
 	case err == nil && !goesOn:
 		return run, nil
 	default:
-		return there, nil
+		return job, nil
 	}
 }
 
