@@ -70,9 +70,9 @@ func autoscaler(events []corev1.Event) *corev1.Event {
 }
 
 // lacking says which resource the pod asks for more of than any of its nodes
-// has, be it free or used: that one does not come by waiting, but with another node. It returns "" where
-// there is none, and where no node has the labels of the pod's nodeSelector;
-// affinities and taints it leaves to the scheduler.
+// has, be it free or used: that one does not come by waiting, but with another
+// node. It returns "" where there is none, and where no node has the labels of the
+// pod's nodeSelector; affinities and taints it leaves to the scheduler.
 func lacking(pod *corev1.Pod, nodes *Nodes) (text, hint string) {
 	there := nodes.offer(pod.Spec.NodeSelector)
 	if len(there.nodes) == 0 {
