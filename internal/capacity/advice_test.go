@@ -171,3 +171,16 @@ func TestAlternativesFit(t *testing.T) {
 		t.Errorf("a region may have room, and %q are all", got)
 	}
 }
+
+// TestAlternativesHaveAsManyGPUs: of larger nodes fewer do.
+func TestAlternativesHaveAsManyGPUs(t *testing.T) {
+	need := needOf(t, "g6.12xlarge", 9) // 36 GPUs
+	no := false
+	a := Advise(Rank([]Row{{Type: "g6.12xlarge", Region: "us-east-1", Zone: "us-east-1a", Offered: &no}}, need), need, Asked{})
+	lines := strings.Join(commands(a.Others), "\n")
+	for _, want := range []string{"--type g6.24xlarge --nodes 9\n", "--type g6.48xlarge --nodes 5\n"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %q in\n%s", want, lines)
+		}
+	}
+}

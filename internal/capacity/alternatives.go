@@ -36,7 +36,7 @@ func alternatives(ranked []Ranked, need Need, regions []string) []Alternative {
 	}
 	for _, t := range similarTypes(ranked, need) {
 		other := need
-		other.Types = []instancetype.Type{t}
+		other.Types, other.Nodes = []instancetype.Type{t}, nodesOf(t, need)
 		all = append(all, Alternative{fmt.Sprintf("%s, %d %s and %d EFA", t.Name, t.GPUs, t.GPU, t.EFA), other.Command(regions)})
 	}
 	return append(all, laterBlocks(ranked, need)...)
@@ -80,6 +80,13 @@ func similarTypes(ranked []Ranked, need Need) []instancetype.Type {
 	return similar[:min(len(similar), mostOthers)]
 }
 
+// nodesOf is how many nodes of a type have as many GPUs as all that are needed of the
+// first.
+func nodesOf(t instancetype.Type, need Need) int {
+	wanted := need.Nodes * need.Types[0].GPUs
+	return (wanted + t.GPUs - 1) / t.GPUs
+}
+
 // isShort tells whether the quota that counts a type, which is known from a type
 // that it counts too, has room for it in none of the regions that were asked.
 func isShort(ranked []Ranked, need Need, t instancetype.Type) bool {
@@ -92,7 +99,7 @@ func isShort(ranked []Ranked, need Need, t instancetype.Type) bool {
 		case h == nil:
 			return false
 		case h.Code != quota.code:
-		case h.Left() >= need.Nodes*t.VCPUs:
+		case h.Left() >= nodesOf(t, need)*t.VCPUs:
 			return false
 		default:
 			known = true

@@ -31,7 +31,7 @@ func (p Prober) release(t *trial) {
 	defer cancel()
 	err := Release(ctx, p.Session, t.row.Region, id)
 	if err == nil {
-		f.Until = time.Time{}
+		f.Until, f.Cancelled = time.Time{}, true
 		return
 	}
 	f.Left, f.Why = id, inBrief(ctx, err)

@@ -41,7 +41,10 @@ func TestInterruptedProbe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := l.prober(t)
 	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx, g6In("us-east-1d", "us-west-2a"), func(Row) {}) }()
+	var found []Finding
+	go func() {
+		done <- p.Run(ctx, g6In("us-east-1d", "us-west-2a"), func(r Row) { found = append(found, *r.Stock) })
+	}()
 	if err := l.World.Await(t.Context(), func([]world.Record) bool { return len(l.actions(describing)) > 0 }); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +53,9 @@ func TestInterruptedProbe(t *testing.T) {
 		t.Error("an interrupt is no error")
 	}
 	l.nothingHeld(t)
+	if len(found) != 1 || !found[0].Cancelled || found[0].Outcome == Proven {
+		t.Errorf("found %+v, want one whose reservation is cancelled", found)
+	}
 	if n := len(l.actions("CreateCapacityReservation")); n != 1 {
 		t.Errorf("%d zones were probed after the interrupt", n-1)
 	}

@@ -178,4 +178,6 @@ type Finding struct {
 	Until       time.Time `json:"until,omitzero"`        // its end date; AWS may take an hour more to end it
 	// Left is a reservation that should be cancelled and could not be.
 	Left string `json:"left,omitempty"`
+	// Cancelled tells that AWS had made a reservation, which is cancelled.
+	Cancelled bool `json:"cancelled,omitempty"`
 }

@@ -160,6 +160,8 @@ func (s *searching) tellProbe(row capacity.Row) {
 		s.Story.Note(row.Zone + ": stock proven, reservation cancelled")
 	case slices.Contains([]capacity.Outcome{capacity.NoStock, capacity.NoQuota, capacity.NotHere, capacity.Proven}, f.Outcome):
 		s.Story.Note(fmt.Sprintf("%s: %s: %s", row.Zone, f.Outcome, f.Why))
+	case f.Cancelled:
+		s.Story.Warn(fmt.Sprintf("%s: %s: %s; its reservation is cancelled", row.Zone, f.Outcome, f.Why))
 	default:
 		s.Story.Warn(fmt.Sprintf("%s: %s: %s", row.Zone, f.Outcome, f.Why))
 	}
