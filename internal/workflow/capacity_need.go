@@ -51,7 +51,9 @@ func (s *searching) typeNamed(ctx context.Context, name string) (instancetype.Ty
 	switch {
 	case awsapi.KindOf(err) == awsapi.Late:
 		return t, fault.WithHint("--deadline gives AWS more time", fmt.Errorf("asking AWS what %q is: no answer within %s", name, s.req.Deadline))
-	case err != nil && awsapi.KindOf(err) != awsapi.Denied:
+	case awsapi.KindOf(err) == awsapi.Denied:
+		return t, fmt.Errorf("%w; whether AWS knows it could not be asked: %s", unknown, awsapi.Brief(err))
+	case err != nil:
 		return t, err
 	case len(all) == 0:
 		return t, unknown
