@@ -61,6 +61,24 @@ func TestInterruptedProbe(t *testing.T) {
 	}
 }
 
+// TestReleaseOutlasts: AWS fails, throttles and drops connections for longer than a
+// call is made again.
+func TestReleaseOutlasts(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	l := newLab(t, one(func(_ *world.AccountSeed, s *world.Seed) {
+		s.Conditions.Faults = []world.Fault{
+			{Action: cancelling, Kind: world.Fail, Code: "Unavailable", Status: 503, Times: 1},
+			{Action: cancelling, Kind: world.Fail, Code: "RequestLimitExceeded", Status: 503, Times: 1},
+			{Action: cancelling, Kind: world.Drop, Times: 1},
+		}
+	}))
+	probed(t, l.prober(t), g6In("us-east-1d"))
+	l.nothingHeld(t)
+	if n := len(l.actions(cancelling)); n != 4 {
+		t.Errorf("cancelled %d times, want 3 that failed and one", n)
+	}
+}
+
 // TestCannotCancel: the run ends with the zones that are probed at once, so that
 // no more is left than was announced, and says what is.
 func TestCannotCancel(t *testing.T) {
