@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/instancetype"
+	"github.com/trainyard/trainyard/internal/shell"
 )
 
 // What is asked for unless flags say otherwise; commands to copy leave it out.
@@ -41,7 +42,7 @@ func (n Need) Command(regions []string, flags ...string) string {
 	if n.Profile != "" {
 		words = append(words, "--profile", n.Profile)
 	}
-	return shellJoin(append(words, flags...))
+	return shell.Join(append(words, flags...))
 }
 
 // awsCommand is a line for the aws client, for the same account.
@@ -50,7 +51,7 @@ func awsCommand(profile, region, service, action string, flags ...string) string
 	if profile != "" {
 		words = append(words, "--profile", profile)
 	}
-	return shellJoin(words)
+	return shell.Join(words)
 }
 
 // CancelCommand ends a reservation by hand.
@@ -69,16 +70,4 @@ func short(d time.Duration) string {
 	default:
 		return d.String()
 	}
-}
-
-// shellJoin writes words so that a shell reads the same words.
-func shellJoin(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = word
-		if word == "" || strings.ContainsAny(word, " \t\n\"'`$&|;<>()*?[]#~!{}\\") {
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/internal/instancetype"
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/raycluster"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
 
@@ -92,7 +93,7 @@ func clusterFlags(k config.Kubernetes) string {
 	if k.Context != "" {
 		flags = append(flags, "--context", k.Context)
 	}
-	return shellJoin(flags)
+	return shell.Join(flags)
 }
 
 // needOf is what the Ray cluster of the settings needs.

@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/raycluster"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/internal/ui"
 )
 
@@ -52,7 +53,7 @@ func (w Workspace) Rehearse(ctx context.Context, req TrainRequest, how Rehearsal
 		return "", err
 	}
 	t.Story.Begin(ui.JobStep)
-	t.Story.Done("would run: " + shellJoin(args))
+	t.Story.Done("would run: " + shell.Join(args))
 	return text, nil
 }
 

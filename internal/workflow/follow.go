@@ -107,13 +107,14 @@ func (f *following) follow(ctx context.Context, leave bool) (ending, error) {
 	return end, nil
 }
 
-// unlessInterrupted is the context of what looks at a job that has ended: where its
-// user was asked, and it ended by itself meanwhile, it is as good as any.
+// unlessInterrupted is the context of what looks at a job that has ended. One that
+// ended by itself while its user, after a Ctrl-C, was asked what becomes of it is as
+// good as any.
 func (f *following) unlessInterrupted(ctx context.Context, state runs.State) context.Context {
-	if state == runs.Interrupted {
-		return ctx
+	if ctx.Err() != nil && state != runs.Interrupted {
+		return f.Hard
 	}
-	return f.Hard
+	return ctx
 }
 
 // collecting is the reading of all logs, which goes on beside everything else.

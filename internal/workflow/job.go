@@ -18,6 +18,7 @@ import (
 	"github.com/trainyard/trainyard/internal/pack"
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/train"
 )
 
@@ -110,7 +111,7 @@ func submission(cfg *config.Config, run *runs.Run, args []string, packageURI str
 	}
 	return rayjob.Submission{
 		ID:         run.Info.SubmissionID,
-		Entrypoint: shellJoin(args),
+		Entrypoint: shell.Join(args),
 		RuntimeEnv: rayjob.RuntimeEnv{WorkingDir: packageURI, EnvVars: env, Pip: pip},
 		Metadata:   metadata(run.Info),
 	}
@@ -145,22 +146,4 @@ func joinPath(first, others string) string {
 		return first
 	}
 	return first + string(filepath.ListSeparator) + others
-}
-
-// shellJoin writes an argument list so that a shell reads the same list. Words
-// that need no quotes have none, for those who read them.
-func shellJoin(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if arg == "" || strings.ContainsFunc(arg, needsQuotes) {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func needsQuotes(r rune) bool {
-	plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	return !plain
 }

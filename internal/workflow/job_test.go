@@ -18,19 +18,6 @@ import (
 	"github.com/trainyard/trainyard/train"
 )
 
-func TestShellJoin(t *testing.T) {
-	for want, args := range map[string][]string{
-		"python -m trainyard.train --learning-rate 2e-5": {"python", "-m", "trainyard.train", "--learning-rate", "2e-5"},
-		"python t.py --name 'a b' ''":                    {"python", "t.py", "--name", "a b", ""},
-		`sh -c 'echo $HOME; it'\''s'`:                    {"sh", "-c", "echo $HOME; it's"},
-		"x '*.py' '~' 'a\nb'":                            {"x", "*.py", "~", "a\nb"},
-	} {
-		if got := shellJoin(args); got != want {
-			t.Errorf("shellJoin(%q) = %s, want %s", args, got, want)
-		}
-	}
-}
-
 // settings is a configuration with these lines below train: in the run file.
 func settings(t *testing.T, lines ...string) *config.Config {
 	t.Helper()

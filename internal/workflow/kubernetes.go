@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/internal/kube"
 	"github.com/trainyard/trainyard/internal/raycluster"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/target/kubernetes"
 )
@@ -117,7 +118,7 @@ func (w Workspace) downCommand(c runs.Cluster) string {
 	if name != raycluster.DefaultName(w.User) {
 		args = append(args, "--ray-cluster", name)
 	}
-	return strings.TrimSpace(shellJoin(args) + " " + clusterFlags(config.Kubernetes{Kubeconfig: c.Kubeconfig, Context: c.Context}))
+	return strings.TrimSpace(shell.Join(args) + " " + clusterFlags(config.Kubernetes{Kubeconfig: c.Kubeconfig, Context: c.Context}))
 }
 
 // owner is whose objects those of a Ray cluster are.

@@ -7,6 +7,7 @@ import (
 	"github.com/trainyard/trainyard/internal/config"
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/raycluster"
+	"github.com/trainyard/trainyard/internal/shell"
 )
 
 // The kinds of manifest that Render writes.
@@ -57,7 +58,7 @@ func checkRayJob(cfg *config.Config) error {
 }
 
 func rayJob(job config.Job) raycluster.Job {
-	return raycluster.Job{Entrypoint: shellJoin(job.Command), Env: job.Env, Pip: job.Pip, Timeout: job.Timeout}
+	return raycluster.Job{Entrypoint: shell.Join(job.Command), Env: job.Env, Pip: job.Pip, Timeout: job.Timeout}
 }
 
 // oneLine joins the lines of an error that stands for several.

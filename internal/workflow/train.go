@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/internal/raycluster"
 	"github.com/trainyard/trainyard/internal/rayjob"
 	"github.com/trainyard/trainyard/internal/runs"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/ui"
 )
@@ -191,7 +192,7 @@ func (t *training) submit(ctx context.Context) error {
 	}
 	info := &t.run.Info
 	info.SubmissionID = submissionID(info.ID)
-	info.Entrypoint = shellJoin(args)
+	info.Entrypoint = shell.Join(args)
 	t.readCounters(ctx, ray)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -60,7 +60,7 @@ var layers = []layer{
 	},
 	{
 		name:     "ground",
-		packages: []string{"internal/fault", "internal/process", "internal/spelling", "internal/ui", "internal/wait"},
+		packages: []string{"internal/fault", "internal/process", "internal/shell", "internal/spelling", "internal/ui", "internal/wait"},
 		why:      "everything stands on these, so they stand on nothing of ours",
 	},
 }

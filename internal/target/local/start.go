@@ -29,6 +29,7 @@ import (
 	"github.com/trainyard/trainyard/internal/fault"
 	"github.com/trainyard/trainyard/internal/process"
 	"github.com/trainyard/trainyard/internal/rayjob"
+	"github.com/trainyard/trainyard/internal/shell"
 	"github.com/trainyard/trainyard/internal/target"
 	"github.com/trainyard/trainyard/internal/wait"
 )
@@ -153,7 +154,7 @@ func (s Store) create(spec Spec) (Record, error) {
 	if err := os.WriteFile(s.path(id, "node.py"), nodeProgram, 0o600); err != nil {
 		return record, fmt.Errorf("writing the node program: %w", err)
 	}
-	shim := fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", shellQuote(spec.Interpreter))
+	shim := fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", shell.Quote(spec.Interpreter))
 	for _, name := range []string{"python", "python3"} {
 		if err := os.WriteFile(s.path(id, "bin/"+name), []byte(shim), 0o700); err != nil { //nolint:gosec // a program
 			return record, fmt.Errorf("writing the interpreter's stand-in: %w", err)
@@ -392,5 +393,3 @@ func randomHex(bytes int) string {
 	_, _ = rand.Read(b) // never fails: crypto/rand
 	return hex.EncodeToString(b)
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
