@@ -18,10 +18,13 @@ const (
 	// perNode reads of one node may be under way, so that one that does not
 	// answer cannot take all places.
 	perNode = 2
+	// lookers look at nodes at a time.
+	lookers = 32
 	// share of the time is the most that looking for files, or reading one file
 	// again, may take of the dashboard: one part in share.
 	share = 10
-	// settle is how long after the job's end its processes get to end as well.
+	// settle is how long after the job's end its processes get to end as well,
+	// and nodes that do not answer to do so.
 	settle = 15 * time.Second
 )
 
@@ -90,11 +93,14 @@ func (c *Collector) Run(ctx context.Context) error {
 		Collector: *c,
 		files:     map[string]*follower{},
 		jobs:      map[string]bool{},
+		inside:    map[string]string{},
 		nodes:     map[string]Node{},
 		workers:   map[string]Worker{},
+		looks:     map[string]*look{},
+		lookers:   make(chan struct{}, lookers),
 		detached:  map[place]bool{},
 		places:    make(chan struct{}, cmp.Or(c.Parallel, defaultParallel)),
-		atNode:    map[string]chan struct{}{},
+		accesses:  map[string]*access{},
 		drain:     make(chan struct{}),
 	}
 	s.Interval = cmp.Or(c.Interval, defaultInterval)
@@ -102,6 +108,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		s.Reader = c.Client
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	defer s.looking.Wait()
 	defer s.running.Wait()
 	defer cancel()
 	if err := s.watch(ctx); err != nil {
@@ -117,52 +124,56 @@ func (c *Collector) Run(ctx context.Context) error {
 type collection struct {
 	Collector
 	job      Job
-	running  sync.WaitGroup
+	ended    time.Time      // when the job was first seen to have; zero before
+	running  sync.WaitGroup // followers
+	looking  sync.WaitGroup // looks
 	places   chan struct{}
 	detached map[place]bool // actors that outlive the job
 	drain    chan struct{}  // closed when files are complete and are to be read to their end
 
 	emitting sync.Mutex // held while Emit or Gap is called
 
-	mu      sync.Mutex
-	files   map[string]*follower // by name: worker ids are unique in a cluster
-	jobs    map[string]bool      // internal ids that the job had: one a driver process
-	nodes   map[string]Node
-	workers map[string]Worker
-	atNode  map[string]chan struct{}
+	lookers chan struct{}    // a place for each look
+	looks   map[string]*look // those under way, by node
 	unread  map[string]error // nodes whose files could not be listed at the last look
+
+	mu       sync.Mutex
+	files    map[string]*follower // by name: worker ids are unique in a cluster
+	jobs     map[string]bool      // internal ids that the job had: one a driver process
+	inside   map[string]string    // the internal id that a file tells which has none in its name
+	nodes    map[string]Node
+	workers  map[string]Worker
+	accesses map[string]*access // by node
 }
 
 // watch looks for files until the job and its processes have ended.
 func (s *collection) watch(ctx context.Context) error {
-	var ended time.Time
+	began := time.Now()
 	for {
 		// The status is asked first: what is listed after the end is all there is.
 		job, err := s.Client.Job(ctx, s.SubmissionID)
 		if err != nil {
 			return err
 		}
-		start := time.Now()
 		s.job = job
 		if job.ID != "" {
 			s.jobs[job.ID] = true
 		}
-		if err := s.discover(ctx); err != nil {
+		if job.Status.Terminal() && s.ended.IsZero() {
+			s.ended = time.Now()
+			s.findDetached(ctx)
+		}
+		took, err := s.discover(ctx)
+		if err != nil {
 			return err
 		}
-		if s.Now && s.allListed() {
+		if s.Now && (s.allListed() || time.Since(began) > settle) {
 			return nil
 		}
-		if job.Status.Terminal() {
-			if ended.IsZero() {
-				ended = time.Now()
-				s.findDetached(ctx)
-			}
-			if s.allGone() && s.allListed() || time.Since(ended) > settle {
-				return nil
-			}
+		if job.Status.Terminal() && (s.allGone() && s.allListed() || time.Since(s.ended) > settle) {
+			return nil
 		}
-		if err := wait.Sleep(ctx, max(s.Interval, share*time.Since(start))); err != nil {
+		if err := wait.Sleep(ctx, max(s.Interval, share*took)); err != nil {
 			return err
 		}
 	}
@@ -261,25 +272,45 @@ func (s *collection) route(f *follower) []Node {
 	return nodes
 }
 
-// enter waits for a place to read from the node and returns how to leave it.
-func (s *collection) enter(ctx context.Context, node Node) (leave func(), err error) {
+// access is the way to one node for those who read from it: for a few at a
+// time, and for none once the node is dead.
+type access struct {
+	places chan struct{}
+	open   context.Context // ended by close
+	close  context.CancelCauseFunc
+}
+
+func (s *collection) access(node Node) *access {
 	s.mu.Lock()
-	here := s.atNode[node.ID]
-	if here == nil {
-		here = make(chan struct{}, perNode)
-		s.atNode[node.ID] = here
+	defer s.mu.Unlock()
+	a := s.accesses[node.ID]
+	if a == nil {
+		a = &access{places: make(chan struct{}, perNode)}
+		a.open, a.close = context.WithCancelCause(context.Background())
+		s.accesses[node.ID] = a
 	}
-	s.mu.Unlock()
+	return a
+}
+
+// enter waits for a place to read from the node. It returns the context to do it
+// in, which ends when the node is dead, and how to leave.
+func (s *collection) enter(ctx context.Context, node Node) (reading context.Context, leave func(), err error) {
+	here := s.access(node)
+	reading, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(here.open, func() { cancel(context.Cause(here.open)) })
+	end := func() { unhook(); cancel(nil) }
 	select {
-	case here <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case here.places <- struct{}{}:
+	case <-reading.Done():
+		end()
+		return nil, nil, context.Cause(reading)
 	}
 	select {
 	case s.places <- struct{}{}:
-	case <-ctx.Done():
-		<-here
-		return nil, ctx.Err()
+	case <-reading.Done():
+		<-here.places
+		end()
+		return nil, nil, context.Cause(reading)
 	}
-	return func() { <-s.places; <-here }, nil
+	return reading, func() { <-s.places; <-here.places; end() }, nil
 }

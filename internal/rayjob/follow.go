@@ -12,8 +12,6 @@ const (
 	// drainPatience is how long the end of a file is asked for once the job has
 	// ended and the file cannot be read.
 	drainPatience = 20 * time.Second
-	// readTimeout bounds one read: a node that is gone may not say so.
-	readTimeout = 90 * time.Second
 )
 
 // follower reads one file as it grows.
@@ -23,7 +21,7 @@ type follower struct {
 	listedBy []string // nodes; guarded by collection.mu
 
 	magic magic
-	took  time.Duration // by the last read
+	took  time.Duration // by the last read that came to its end
 }
 
 // run reads the file again and again, seldom where it is quiet or long, until
@@ -46,7 +44,7 @@ func (f *follower) run(ctx context.Context) {
 		case err == nil && draining:
 			f.magic.end(f.text)
 			return
-		case err != nil && (final(err) || time.Since(failing) > drainPatience):
+		case err != nil && (final(err) || draining && errors.Is(err, errSilent) || time.Since(failing) > drainPatience):
 			f.magic.end(f.text)
 			f.gap(Gap{f.Source, err})
 			return
@@ -79,7 +77,7 @@ func (f *follower) read(ctx context.Context) error {
 	var first error
 	for _, node := range nodes {
 		err := f.readFrom(ctx, node)
-		if err == nil || final(err) || ctx.Err() != nil {
+		if err == nil || final(err) && !errors.Is(err, errDead) || ctx.Err() != nil {
 			return err
 		}
 		if first == nil {
@@ -90,17 +88,20 @@ func (f *follower) read(ctx context.Context) error {
 }
 
 func (f *follower) readFrom(ctx context.Context, node Node) error {
-	leave, err := f.enter(ctx, node)
+	ctx, leave, err := f.enter(ctx, node)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	start := time.Now()
-	err = f.Reader.ReadLog(ctx, node, f.File, f.magic.offset, f)
+	if err := f.Reader.ReadLog(ctx, node, f.File, f.magic.offset, f); err != nil {
+		if errors.Is(err, errSilent) && isClosed(f.drain) {
+			f.access(node).close(err) // its other files need not wait for it as well
+		}
+		return err
+	}
 	f.took = time.Since(start)
-	return err
+	return nil
 }
 
 // Write takes the next bytes of the file.

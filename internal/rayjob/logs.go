@@ -7,11 +7,19 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 )
 
-// ErrShrunk says that a log file is shorter than what was read of it before:
-// it was rotated or replaced.
-var ErrShrunk = errors.New("file is shorter than before")
+// silence is how long a read waits for the next bytes: a node that is gone does
+// not say so.
+const silence = 20 * time.Second
+
+var (
+	// ErrShrunk says that a log file is shorter than what was read of it before:
+	// it was rotated or replaced.
+	ErrShrunk = errors.New("file is shorter than before")
+	errSilent = fmt.Errorf("no answer within %s", silence)
+)
 
 // LogReader reads log files of a cluster's nodes.
 //
@@ -27,7 +35,8 @@ var ErrShrunk = errors.New("file is shorter than before")
 type LogReader interface {
 	// ReadLog writes to w what file of the node holds from offset on, up to its
 	// end at the time of the call. An error of w ends it. A file that is shorter
-	// than offset is ErrShrunk.
+	// than offset is ErrShrunk. A node that falls silent is an error; where ctx
+	// ends, its cause is.
 	ReadLog(ctx context.Context, node Node, file string, offset int64, w io.Writer) error
 }
 
@@ -65,12 +74,44 @@ func (c *Client) ReadLog(ctx context.Context, node Node, file string, offset int
 		"lines":   {"-1"}, // the whole file; 0 would mean the last thousand lines
 		"timeout": {"60"},
 	}
-	resp, err := c.send(ctx, http.MethodGet, "/api/v0/logs/file", query, nil, 0)
-	if err != nil {
-		return err
+	return unlessSilent(ctx, func(ctx context.Context, heard heard) error {
+		resp, err := c.send(ctx, http.MethodGet, "/api/v0/logs/file", query, nil, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		return copyFrom(w, heard.from(resp.Body), offset)
+	})
+}
+
+// unlessSilent ends the context of read once nothing was heard for too long.
+func unlessSilent(ctx context.Context, read func(context.Context, heard) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer timer.Stop()
+	err := read(ctx, heard{timer})
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
 	}
-	defer func() { _ = resp.Body.Close() }()
-	return copyFrom(w, resp.Body, offset)
+	return err
+}
+
+// heard begins the silence anew at each read. What becomes of the bytes between
+// two reads may take its time.
+type heard struct{ silence *time.Timer }
+
+func (h heard) from(r io.Reader) io.Reader { return listener{h.silence, r} }
+
+type listener struct {
+	silence *time.Timer
+	io.Reader
+}
+
+func (l listener) Read(p []byte) (int, error) {
+	l.silence.Reset(silence)
+	defer l.silence.Stop()
+	return l.Reader.Read(p)
 }
 
 // copyFrom copies what r holds beyond offset.
@@ -101,6 +142,12 @@ func (a AgentLogs) ReadLog(ctx context.Context, node Node, file string, offset i
 	if base == "" {
 		return a.Client.ReadLog(ctx, node, file, offset, w)
 	}
+	return unlessSilent(ctx, func(ctx context.Context, heard heard) error {
+		return a.readFrom(ctx, base, file, offset, w, heard)
+	})
+}
+
+func (a AgentLogs) readFrom(ctx context.Context, base, file string, offset int64, w io.Writer, heard heard) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/logs/"+url.PathEscape(file), nil)
 	if err != nil {
 		return fmt.Errorf("reading log %q: %w", file, err)
@@ -120,7 +167,7 @@ func (a AgentLogs) ReadLog(ctx context.Context, node Node, file string, offset i
 	if resp.StatusCode == http.StatusPartialContent {
 		offset = 0 // the agent has skipped
 	}
-	return copyFrom(w, resp.Body, offset)
+	return copyFrom(w, heard.from(resp.Body), offset)
 }
 
 // atEnd tells a file that has nothing new from one that has shrunk.
