@@ -122,7 +122,11 @@ func ended(s corev1.ContainerStatus, t *corev1.ContainerStateTerminated, before 
 	if t.Message != "" {
 		r.Text += ": " + t.Message
 	}
-	if s.RestartCount > 0 {
+	switch s.RestartCount {
+	case 0:
+	case 1:
+		r.Text += ", restarted once"
+	default:
 		r.Text += fmt.Sprintf(", restarted %d times", s.RestartCount)
 	}
 	// 126 and 127 are the shell's for what cannot be run and does not exist.

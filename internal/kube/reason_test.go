@@ -175,7 +175,7 @@ func TestWhyNotReady(t *testing.T) {
 		},
 		{
 			name: "killed for memory", pod: scheduled + `  containerStatuses: [{name: ray-worker, image: ray, imageID: "", ready: false, restartCount: 1, state: {running: {}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}}]`,
-			cause: OutOfMemory, outlook: Doubtful, text: "was killed for its memory (OOMKilled), restarted 1 times, and runs again", hint: "memory",
+			cause: OutOfMemory, outlook: Doubtful, text: "was killed for its memory (OOMKilled), restarted once, and runs again", hint: "memory",
 		},
 		{
 			name: "init container", pod: scheduled + `
