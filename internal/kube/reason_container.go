@@ -136,6 +136,19 @@ func ended(s corev1.ContainerStatus, t *corev1.ContainerStateTerminated, before 
 	return r
 }
 
+// LastEnd returns when a container of the pod last ended; zero where none has.
+func LastEnd(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, s := range pod.Status.ContainerStatuses {
+		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+			if t != nil && t.FinishedAt.After(last) {
+				last = t.FinishedAt.Time
+			}
+		}
+	}
+	return last
+}
+
 // startOutlook judges a container that the runtime could not start.
 func startOutlook(message string, restarts int32) Outlook {
 	if restarts >= tries || containsAny(message, "executable file not found", "no such file or directory", "permission denied") {

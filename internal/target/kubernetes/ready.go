@@ -1,9 +1,11 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,14 +43,18 @@ type podReason struct {
 func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes) readiness {
 	r := readiness{want: want}
 	pods := podsBy(cluster, seen.Pods)
-	for _, pod := range pods {
+	var since time.Time // when the head became ready; zero where it is not
+	headFirst := func(a, b *corev1.Pod) int { return cmp.Compare(rank(a), rank(b)) }
+	for _, pod := range slices.SortedStableFunc(slices.Values(pods), headFirst) {
 		reason := kube.WhyNotReady(pod, seen.Events(pod.UID), nodes)
-		isHead := pod.Labels[rayNodeTypeLabel] == string(rayv1.HeadNode)
 		switch {
-		case reason.Cause == "" && isHead:
-			r.head = true
+		case reason.Cause == "" && isHead(pod):
+			r.head, since = true, readySince(pod)
 		case reason.Cause == "":
 			r.workers++
+		case reason.Cause == kube.Crash && !isHead(pod) && (!r.head || kube.LastEnd(pod).Before(since)):
+			reason.Outlook = min(reason.Outlook, kube.Doubtful) // Ray ends where it finds no head
+			r.wait(pod.Name, reason)
 		default:
 			r.wait(pod.Name, reason)
 		}
@@ -58,6 +64,27 @@ func readinessOf(want int, seen kube.Seen, cluster types.UID, nodes *kube.Nodes)
 	}
 	r.silent = len(pods) == 0 && len(r.reasons) == 0
 	return r
+}
+
+func isHead(pod *corev1.Pod) bool {
+	return pod.Labels[rayNodeTypeLabel] == string(rayv1.HeadNode)
+}
+
+// rank puts the head before the workers, which wait for it.
+func rank(pod *corev1.Pod) int {
+	if isHead(pod) {
+		return 0
+	}
+	return 1
+}
+
+func readySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // podsBy are those of the pods that the RayCluster with this identifier has. Others

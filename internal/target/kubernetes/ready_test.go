@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,26 @@ func stuck(name, image string) *corev1.Pod {
 	return pod
 }
 
+// crashed is a worker that ended often, last at a minute of the hour.
+func crashed(name string, minute int) *corev1.Pod {
+	pod := stuck(name, "image")
+	pod.Status.ContainerStatuses[0].RestartCount = 5
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at(minute)}}
+	return pod
+}
+
+// headSince is a head that became ready at a minute of the hour.
+func headSince(minute int) *corev1.Pod {
+	pod := rayPod("h", "head", true)
+	pod.Status.Conditions[1].LastTransitionTime = at(minute)
+	return pod
+}
+
+func at(minute int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 11, 1, 12, minute, 0, 0, time.UTC))
+}
+
 func TestReadiness(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -67,6 +88,9 @@ func TestReadiness(t *testing.T) {
 			false,
 			"0 of 2 workers are ready; pod w0 and 1 more:", "pod w0 and 1 more:",
 		},
+		{"a worker that ends beside a ready head", []*corev1.Pod{crashed("w0", 2), headSince(1)}, false, "head is ready, 0 of 2", "pod w0: container ray-worker ended with exit code 1"},
+		{"a worker that ended before the head was ready", []*corev1.Pod{crashed("w0", 1), headSince(2)}, false, "head is ready, 0 of 2 workers are ready; pod w0: ", ""},
+		{"a worker that ends without a head", []*corev1.Pod{crashed("w0", 1), rayPod("h", "head", false)}, false, "head is starting, 0 of 2 workers are ready; pod w0: ", ""},
 	} {
 		got := readinessOf(2, kube.Seen{Pods: test.pods}, theCluster, nil)
 		if got.done() != test.done || !strings.Contains(got.String(), test.text) {
