@@ -53,7 +53,10 @@ func load(cmd *cobra.Command, args []string, remote bool) (*config.Config, error
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(config.Sources{File: data, FileName: name, Env: os.LookupEnv, Flags: cmd.Flags(), Command: args, Remote: remote})
+	return config.Load(config.Sources{
+		File: data, FileName: name, Env: os.LookupEnv, Flags: cmd.Flags(), Command: args,
+		Remote: remote, Target: standardTarget(os.Args[0]),
+	})
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string, choices ...string) {

@@ -82,15 +82,6 @@ func besidesInterrupt(err error) error {
 	return err
 }
 
-// displayName says how the program is called in help, where kubectl called it.
-func displayName(program string) map[string]string {
-	name, isPlugin := strings.CutPrefix(filepath.Base(program), "kubectl-")
-	if !isPlugin {
-		return nil
-	}
-	return map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + strings.ReplaceAll(name, "_", "-")}
-}
-
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "trainyard COMMAND",
@@ -132,6 +123,7 @@ check says FAIL, 5 it says UNKNOWN, 6 no capacity or quota, 130 interrupted.`,
 		a.initCommand(), a.configCommand(), a.renderCommand(), a.addonsCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommandGroupID("set")
+	showStandardTarget(root, os.Args[0])
 	return root
 }
 

@@ -168,6 +168,7 @@ type Sources struct {
 	Flags    *pflag.FlagSet              // parsed, with flags of AddFlags; may be nil
 	Command  []string                    // what followed "--" on the command line
 	Remote   bool                        // the command is about a cluster elsewhere, whatever the target
+	Target   string                      // the target where nothing names one; "" means local
 }
 
 // Value is one setting as it ended up. Lists and maps that hold something

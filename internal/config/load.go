@@ -82,6 +82,9 @@ func (r *resolver) pick(s *setting) item {
 	if value, ok := r.values[s.key]; ok && !value.wrong {
 		return value.items[0]
 	}
+	if s.key == "target" && r.Target != "" {
+		return item{text: r.Target}
+	}
 	return item{text: s.standard}
 }
 

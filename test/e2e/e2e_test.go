@@ -36,11 +36,13 @@ import (
 	"github.com/trainyard/trainyard/test/leftover"
 )
 
-// TestMain lets this program be trainyard where it is called by that name, so
-// that scripts run the code that is tested.
+// TestMain lets this program be trainyard where it is called by one of its names,
+// so that scripts run the code that is tested.
 func TestMain(m *testing.M) {
+	run := func() { os.Exit(int(cli.Main(os.Args[1:]))) }
 	testscript.Main(m, map[string]func(){
-		"trainyard": func() { os.Exit(int(cli.Main(os.Args[1:]))) },
+		"trainyard":         run,
+		"kubectl-trainyard": run,
 	})
 }
 
