@@ -28,8 +28,9 @@ type Cluster interface {
 	// Keep leaves the cluster for the next run. An error says why it cannot be:
 	// then it is as before.
 	Keep(ctx context.Context) error
-	// End removes the cluster. It may be called again for one that is gone.
-	End(ctx context.Context) error
+	// End removes the cluster and tells progress, if not nil, what holds it up. It
+	// may be called again for one that is gone.
+	End(ctx context.Context, progress func(string)) error
 }
 
 // ErrLost is that the head of a Ray cluster went away, and with it all jobs: their

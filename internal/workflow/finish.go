@@ -111,9 +111,10 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 		if why != "" {
 			return w.leave(ctx, cluster, run, why)
 		}
+		return w.deleting(run.Info.Cluster.ID, func() error { return cluster.End(ctx, w.Story.Update) })
 	}
 	if !run.Info.Keep || w.Hard.Err() != nil {
-		return cluster.End(ctx)
+		return cluster.End(ctx, nil)
 	}
 	err := errMayRun
 	if run.Info.State.Final() {
@@ -121,7 +122,7 @@ func (w Workspace) release(cluster target.Cluster, run *runs.Run) error {
 	}
 	if err != nil {
 		w.Story.Warn("the cluster is not kept: " + err.Error())
-		return cluster.End(ctx)
+		return cluster.End(ctx, nil)
 	}
 	w.Story.Note("the cluster is kept for the next run; trainyard down ends it")
 	return nil

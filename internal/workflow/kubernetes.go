@@ -162,11 +162,18 @@ func (w Workspace) DownKubernetes(ctx context.Context, cfg *config.Config, force
 				fmt.Errorf("deleting RayCluster %s/%s: job %s runs on it", k.Namespace, name, job))
 		}
 	}
+	return w.deleting(k.Namespace+"/"+name, func() error {
+		return kubernetes.Delete(ctx, k, w.owner(name), name, w.Story.Update)
+	})
+}
+
+// deleting tells of the deletion of a RayCluster.
+func (w Workspace) deleting(id string, remove func() error) error {
 	w.Story.Begin("delete")
-	if err := kubernetes.Delete(ctx, k, w.owner(name), name, w.Story.Update); err != nil {
+	if err := remove(); err != nil {
 		w.Story.Failed()
 		return err
 	}
-	w.Story.Done(fmt.Sprintf("RayCluster %s/%s is gone", k.Namespace, name))
+	w.Story.Done(fmt.Sprintf("RayCluster %s is gone", id))
 	return nil
 }

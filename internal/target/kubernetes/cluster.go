@@ -78,8 +78,8 @@ func (c *Cluster) Detach() error { return c.tunnel.Close() }
 func (c *Cluster) Keep(context.Context) error { return c.tunnel.Close() }
 
 // End deletes the RayCluster and waits until its pods are gone.
-func (c *Cluster) End(ctx context.Context) error {
-	return errors.Join(c.tunnel.Close(), Delete(ctx, c.kube, c.owner, c.name, nil))
+func (c *Cluster) End(ctx context.Context, progress func(string)) error {
+	return errors.Join(c.tunnel.Close(), Delete(ctx, c.kube, c.owner, c.name, progress))
 }
 
 // Exists tells whether there is a RayCluster of a name. It is an error where that

@@ -60,4 +60,4 @@ func (c Cluster) Keep(ctx context.Context) error {
 }
 
 // End kills the cluster's processes and removes its folders.
-func (c Cluster) End(ctx context.Context) error { return c.store.End(ctx, c.record) }
+func (c Cluster) End(ctx context.Context, _ func(string)) error { return c.store.End(ctx, c.record) }
