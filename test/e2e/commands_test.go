@@ -44,7 +44,8 @@ const patience = 3 * time.Minute
 //	    Wait for its end, with an exit code or by a signal. Then stdout and
 //	    stderr are what it printed.
 //	until PATTERN PROGRAM [ARGUMENT...]
-//	    Run a program again and again until its standard output matches.
+//	    Run a program again and again, whether it succeeds or not, until its
+//	    standard output matches.
 //	newest VARIABLE
 //	    Set a variable to the folder of the newest run.
 //	json FILE KEY VALUE
@@ -122,12 +123,12 @@ func until(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	deadline := time.Now().Add(patience)
 	for {
-		ts.Check(ts.Exec(args[1], args[2:]...))
+		err := ts.Exec(args[1], args[2:]...) // what it looks at may be yet to come
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("not within %s: %q", patience, args[0])
+			ts.Fatalf("not within %s: %q; at last %s ended so: %v", patience, args[0], args[1], err)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
