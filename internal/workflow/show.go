@@ -66,9 +66,10 @@ const (
 	trainWorker     = "RayTrainWorker"
 	trainController = "TrainController"
 	// mostHeld lines wait at most holdTime for their ranks: the announcement is
-	// in another process's log, which may be read a moment later.
+	// in another process's log, and where reading takes a second, as through the
+	// dashboard of a head that is busy, a log is read every ten.
 	mostHeld = 1000
-	holdTime = 3 * time.Second
+	holdTime = 12 * time.Second
 )
 
 type heldLine struct {
